@@ -1,0 +1,1 @@
+"""What can be trained, and the child processes that train it."""

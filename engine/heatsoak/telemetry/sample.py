@@ -1,0 +1,58 @@
+"""One reading of one device at one instant."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceSample:
+    """One reading; None means the device does not report the field, and is never 0."""
+
+    t_s: float
+    """Session time of the reading, in seconds."""
+    device_id: str
+    """The device, as `DeviceInfo.device_id`."""
+    power_w: float | None = None
+    """Board power, averaged as the driver averages it (`nvidia-smi`: power.draw); CPU: package."""
+    energy_j: float | None = None
+    """Total energy counter since an arbitrary origin; may restart
+    (`nvmlDeviceGetTotalEnergyConsumption`)."""
+    temperature_c: float | None = None
+    """GPU die (`temperature.gpu`) or CPU package temperature."""
+    sm_clock_mhz: float | None = None
+    """SM clock (`clocks.sm`); CPU: mean core frequency."""
+    mem_clock_mhz: float | None = None
+    """Memory clock (`clocks.mem`)."""
+    utilization_pct: float | None = None
+    """Share of time with a kernel running (`utilization.gpu`); CPU: load of all cores."""
+    memory_used_bytes: int | None = None
+    """Memory in use (`memory.used`); CPU: host memory."""
+    fan_pct: float | None = None
+    """Fan speed of the fastest fan (`fan.speed`)."""
+    power_limit_w: float | None = None
+    """Enforced power limit (`enforced.power.limit`)."""
+    throttle_reasons: tuple[str, ...] | None = None
+    """Reasons that hold the clock down now (`clocks_event_reasons.active`): names of
+    `THROTTLE_REASONS`, an unknown bit as hex; () when nothing does, None when not reported."""
+    pcie_gen: int | None = None
+    """Current PCIe generation (`pcie.link.gen.current`)."""
+    pcie_width: int | None = None
+    """Current PCIe lanes (`pcie.link.width.current`)."""
+    pstate: int | None = None
+    """Performance state, 0 is the highest (`pstate`)."""
+
+
+THROTTLE_REASONS = (
+    "sw_power_cap",
+    "hw_slowdown",
+    "sw_thermal_slowdown",
+    "hw_thermal_slowdown",
+    "hw_power_brake_slowdown",
+    "sync_boost",
+)
+"""Names of the reasons, as `nvidia-smi` spells them. Idle, application-clock and display-clock bits
+are states, not throttling, and are left out."""
+
+READINGS = tuple(f.name for f in fields(DeviceSample) if f.name not in ("t_s", "device_id"))
+"""Names of the readings, in the order of their columns in the session file."""

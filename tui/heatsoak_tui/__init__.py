@@ -1,0 +1,1 @@
+"""The screen: reads sessions, draws them, asks the recorder; never owns a number."""

@@ -1,0 +1,1 @@
+"""One file a panel; panels do not know each other."""

@@ -1,0 +1,1 @@
+"""Charts and other parts that panels are made of."""

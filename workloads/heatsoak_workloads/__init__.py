@@ -1,0 +1,1 @@
+"""Training workloads: one file each, run as child processes."""
