@@ -5,10 +5,12 @@ The only file that reads the machine's clocks. Standard library only, runs on Py
 
 from __future__ import annotations
 
-import threading
 import time
 from datetime import datetime, timezone
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    import threading
 
 
 class Clock(Protocol):
@@ -40,7 +42,7 @@ class SessionClock:
         return self.at_s(monotonic_s())
 
     def at_s(self, monotonic_s: float) -> float:
-        """Session time, in seconds, of an instant of `monotonic_s()` (the same in every process)."""
+        """Session time of an instant of `monotonic_s()`, which is the same in every process."""
         return (monotonic_s - self._origin_s) * self.speed
 
     def wait_until(self, t_s: float, stop: threading.Event) -> bool:

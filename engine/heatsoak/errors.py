@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class HeatsoakError(Exception):
-    """An error told to the user in one line; the text says what is wrong and what would be right."""
+    """An error told to the user in one line: what is wrong, and what would be right."""
 
     exit_code = 2
     """Exit code of a command that ends with this error."""
@@ -17,6 +17,6 @@ class UsageError(HeatsoakError):
 
 
 class DeviceUnavailableError(HeatsoakError):
-    """A device that exists in name cannot be measured: no driver, lost, or in use by another run."""
+    """A device that was asked for cannot be measured: no driver, lost, in use by another run."""
 
     exit_code = 5

@@ -33,7 +33,7 @@ class Hello:
     """NVML UUID of the device the child computes on; None for the host CPU."""
     device_name: str
     facts: dict[str, Any] = field(default_factory=dict)
-    """What the child measured or chose: parameters, precision, attention, versions, FLOPs a unit."""
+    """What the child measured or chose: parameters, precision, attention, `flops_per_unit`."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Steps:
     steps_done: int
     """Optimizer steps finished since the start of the job."""
     loss: float | None
-    """Training loss of the last finished step, or None where none was read since the last record."""
+    """Training loss of the last finished step; None where none was read since the last record."""
 
 
 @dataclass(frozen=True)
