@@ -1,0 +1,313 @@
+"""What is known of a card model before measuring it: one YAML file a card, every figure sourced.
+
+Shipped files live in `profiles/cards/`; a user's own, in `$XDG_CONFIG_HOME/heatsoak/cards/`, win
+over a shipped one of the same id. An unknown figure is absent, never guessed.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeGuard
+
+from heatsoak.errors import UsageError
+from heatsoak.units import BYTES_PER_MIB
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+SCHEMA = "heatsoak-card/1"
+MEMORY_TOLERANCE_FRAC = 0.1
+"""How far the memory a driver reports may be from the profile's (inline ECC takes 1/16)."""
+
+FactValue = float | str | bool | tuple[float, float] | None
+
+_NUMBERS = (
+    "memory_total_mib",
+    "memory_nominal_gb",
+    "bandwidth_gb_per_s",
+    "power_w",
+    "bf16_dense_tflops",
+    "fp8_dense_tflops",
+    "bf16_gemm_measured_tflops",
+    "nvlink_gb_per_s",
+    "mig_max",
+    "msrp_usd",
+    "street_2026_usd",
+)
+_TEXTS = ("architecture", "compute_capability", "memory_type", "ecc", "pcie", "launch")
+_FLAGS = ("isv_drivers",)
+_TOP_KEYS = ("schema", "id", "name", "tier", "nvml", "facts", "sources")
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """One figure with its evidence."""
+
+    value: FactValue
+    """The figure in the unit its name says; a pair is a range; None: known to be not known."""
+    sources: tuple[str, ...] = ()
+    """Where it was read, in words or as an address."""
+    note: str | None = None
+    confidence: str | None = None
+    """`measured`, `derived`, `secondary` or `conflicting`; None: stated by the vendor."""
+
+
+@dataclass(frozen=True, slots=True)
+class CardProfile:
+    """One card model. None: not known."""
+
+    id: str
+    """Name on the command line, such as `rtx-5090`."""
+    name: str
+    """Marketing name without the vendor, such as `GeForce RTX 5090`."""
+    tier: str | None
+    """`geforce`, `pro_workstation`, `datacenter_pcie`, `datacenter_sxm`."""
+    nvml_names: tuple[str, ...]
+    """Whole names NVML reports for this card."""
+    architecture: str | None
+    compute_capability: str | None
+    memory_total_bytes: int | None
+    """Memory as NVML reports it."""
+    memory_type: str | None
+    bandwidth_bytes_per_s: float | None
+    power_w: float | None
+    """Board power of the specification."""
+    bf16_dense_flops: float | None
+    """Nominal peak without sparsity, fp32 accumulate; the upper end of a derived range, so that a
+    share of it is never flattered."""
+    fp8_dense_flops: float | None
+    bf16_gemm_measured_flops: tuple[float, float] | None
+    """Lowest and highest large matrix multiplication that was measured by somebody."""
+    pcie_gen: int | None
+    pcie_width: int | None
+    provenance: Literal["shipped", "user"]
+    facts: Mapping[str, Fact] = field(default_factory=dict)
+    """Every figure of the file by its name there, with sources, ranges and notes."""
+
+
+def card_profiles() -> dict[str, CardProfile]:
+    """All card profiles by id, the user's own in place of shipped ones of the same id.
+
+    Raises:
+        UsageError: a file is no card profile; the text says which, and what is wrong in it.
+    """
+    return dict(_load(_shipped_folder(), _user_folder()))
+
+
+def card_for_name(nvml_name: str, memory_bytes: int | None) -> CardProfile | None:
+    """The profile of the card with this whole NVML name, or None.
+
+    Args:
+        nvml_name: name as the driver says it; never matched in part, since siblings (laptop,
+            Max-Q, server) share most of their names.
+        memory_bytes: memory as NVML reports it, which tells two cards of one name apart.
+    """
+    found = [
+        card
+        for card in card_profiles().values()
+        if nvml_name in card.nvml_names and _memory_fits(card, memory_bytes)
+    ]
+    own = [card for card in found if card.provenance == "user"]
+    found = own or found
+    return found[0] if len(found) == 1 else None
+
+
+def load_card(path: Path, provenance: Literal["shipped", "user"] = "user") -> CardProfile:
+    """The card profile of one file.
+
+    Raises:
+        UsageError: it cannot be read or is no card profile.
+    """
+    import yaml  # here: it costs 20 ms, and most commands need no profile
+
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    try:
+        document = yaml.load(path.read_text(encoding="utf-8"), Loader=loader)
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        text = str(error).replace("\n", " ")
+        raise UsageError(f"card profile {path} cannot be read: {text}") from error
+    try:
+        return _parse(document, provenance)
+    except _SchemaError as error:
+        raise UsageError(f"card profile {path}: {error}") from error
+
+
+class _SchemaError(Exception):
+    """What is wrong in a card profile, without the name of its file."""
+
+
+def _shipped_folder() -> Path:
+    """The checkout's `profiles/cards`, which an editable install's copy lags behind; else ours."""
+    package = Path(__file__).resolve().parent
+    checkout = package.parent.parent
+    if (checkout / "pyproject.toml").is_file() and (checkout / "profiles" / "cards").is_dir():
+        return checkout / "profiles" / "cards"
+    return package / "profiles" / "cards"
+
+
+def _user_folder() -> Path:
+    base = os.environ.get("XDG_CONFIG_HOME") or "~/.config"
+    return Path(base).expanduser() / "heatsoak" / "cards"
+
+
+@cache
+def _load(shipped: Path, user: Path) -> dict[str, CardProfile]:
+    cards: dict[str, CardProfile] = {}
+    folders: tuple[tuple[Path, Literal["shipped", "user"]], ...] = (
+        (shipped, "shipped"),
+        (user, "user"),
+    )
+    for folder, provenance in folders:
+        own: dict[str, Path] = {}
+        for path in sorted(folder.glob("*.yaml")):
+            card = load_card(path, provenance)
+            if card.id in own:
+                raise UsageError(
+                    f"card profile {path}: the id {card.id} is also in {own[card.id]}; "
+                    "give one of them another id"
+                )
+            own[card.id] = path
+            cards[card.id] = card
+    return cards
+
+
+def _memory_fits(card: CardProfile, memory_bytes: int | None) -> bool:
+    if memory_bytes is None or card.memory_total_bytes is None:
+        return True
+    gap = abs(memory_bytes - card.memory_total_bytes)
+    return gap <= MEMORY_TOLERANCE_FRAC * card.memory_total_bytes
+
+
+def _parse(document: object, provenance: Literal["shipped", "user"]) -> CardProfile:
+    top = _mapping(document, "the file")
+    _known(top, _TOP_KEYS, "the file")
+    if top.get("schema") != SCHEMA:
+        raise _SchemaError(f"schema is {top.get('schema')!r}, this version reads {SCHEMA!r}")
+    card_id = _text(top.get("id"), "id")
+    if not re.fullmatch(r"[a-z0-9][a-z0-9-]*", card_id):
+        raise _SchemaError(f"id {card_id!r} must be lower-case letters, digits and hyphens")
+    nvml = _mapping(top.get("nvml", {}), "nvml")
+    _known(nvml, ("names", "sources", "note"), "nvml")
+    names = nvml.get("names", [])
+    if not isinstance(names, list):
+        raise _SchemaError("nvml.names must be a list of whole NVML names")
+    texts = _mapping(top.get("sources", {}), "sources")
+    named = _mapping(top.get("facts", {}), "facts")
+    _known(named, (*_NUMBERS, *_TEXTS, *_FLAGS), "facts")
+    facts = {name: _fact(name, entry, texts) for name, entry in named.items()}
+    tier = top.get("tier")
+    pcie_gen, pcie_width = _pcie(facts)
+    memory_mib = _upper(facts, "memory_total_mib")
+    return CardProfile(
+        id=card_id,
+        name=_text(top.get("name"), "name"),
+        tier=None if tier is None else _text(tier, "tier"),
+        nvml_names=tuple(_text(name, "nvml.names") for name in names),
+        architecture=_string(facts, "architecture"),
+        compute_capability=_string(facts, "compute_capability"),
+        memory_total_bytes=None if memory_mib is None else round(memory_mib * BYTES_PER_MIB),
+        memory_type=_string(facts, "memory_type"),
+        bandwidth_bytes_per_s=_scaled(_upper(facts, "bandwidth_gb_per_s"), 1e9),
+        power_w=_upper(facts, "power_w"),
+        bf16_dense_flops=_scaled(_upper(facts, "bf16_dense_tflops"), 1e12),
+        fp8_dense_flops=_scaled(_upper(facts, "fp8_dense_tflops"), 1e12),
+        bf16_gemm_measured_flops=_range(facts, "bf16_gemm_measured_tflops", 1e12),
+        pcie_gen=pcie_gen,
+        pcie_width=pcie_width,
+        provenance=provenance,
+        facts=facts,
+    )
+
+
+def _fact(name: str, entry: object, texts: Mapping[str, Any]) -> Fact:
+    if not isinstance(entry, dict):
+        return Fact(_value(name, entry))
+    _known(entry, ("value", "sources", "note", "confidence"), f"facts.{name}")
+    keys = entry.get("sources", [])
+    if not isinstance(keys, list):
+        raise _SchemaError(f"facts.{name}.sources must be a list of names under sources")
+    unknown = [key for key in keys if key not in texts]
+    if unknown:
+        raise _SchemaError(f"facts.{name} names the source {unknown[0]!r}, not under sources")
+    return Fact(
+        value=_value(name, entry.get("value")),
+        sources=tuple(str(texts[key]) for key in keys),
+        note=entry.get("note"),
+        confidence=entry.get("confidence"),
+    )
+
+
+def _value(name: str, value: object) -> FactValue:
+    if value is None:
+        return None
+    if name in _NUMBERS:
+        if isinstance(value, list) and len(value) == 2 and all(map(_is_number, value)):
+            low, high = (float(part) for part in value)
+            if low > high:
+                raise _SchemaError(f"facts.{name} is a range from high to low: {value}")
+            return (low, high)
+        if _is_number(value):
+            return float(value)
+        raise _SchemaError(f"facts.{name} must be a number or [low, high], not {value!r}")
+    if name in _FLAGS:
+        if isinstance(value, bool):
+            return value
+        raise _SchemaError(f"facts.{name} must be true or false, not {value!r}")
+    return _text(value, f"facts.{name}")
+
+
+def _is_number(value: object) -> TypeGuard[float]:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 1e9
+
+
+def _mapping(value: object, where: str) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise _SchemaError(f"{where} must be a mapping of names to values")
+    return value
+
+
+def _known(mapping: Mapping[str, Any], keys: tuple[str, ...], where: str) -> None:
+    for key in mapping:
+        if key not in keys:
+            raise _SchemaError(f"{where} has the unknown key {key!r}; known: {', '.join(keys)}")
+
+
+def _text(value: object, where: str) -> str:
+    if not isinstance(value, str) or not value:
+        raise _SchemaError(f"{where} must be text in quotes, not {value!r}")
+    return value
+
+
+def _string(facts: Mapping[str, Fact], name: str) -> str | None:
+    value = facts[name].value if name in facts else None
+    return value if isinstance(value, str) else None
+
+
+def _range(facts: Mapping[str, Fact], name: str, factor: float) -> tuple[float, float] | None:
+    value = facts[name].value if name in facts else None
+    if isinstance(value, tuple):
+        return (value[0] * factor, value[1] * factor)
+    return (value * factor, value * factor) if isinstance(value, float) else None
+
+
+def _upper(facts: Mapping[str, Fact], name: str) -> float | None:
+    ends = _range(facts, name, 1.0)
+    return None if ends is None else ends[1]
+
+
+def _scaled(value: float | None, factor: float) -> float | None:
+    return None if value is None else value * factor
+
+
+def _pcie(facts: Mapping[str, Fact]) -> tuple[int | None, int | None]:
+    text = _string(facts, "pcie")
+    if text is None:
+        return None, None
+    match = re.fullmatch(r"(\d)\.0 x(\d+)", text)
+    if match is None:
+        raise _SchemaError(f"facts.pcie must read like '5.0 x16', not {text!r}")
+    return int(match[1]), int(match[2])
