@@ -1,0 +1,334 @@
+"""Synthetic cards: made of arithmetic from a card profile, seeded, as fast as the clock goes.
+
+They exist to show, test and learn the tool without hardware. What they report is never a claim
+about the real card, and everything they touch says `synthetic`.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+import re
+import threading
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import TYPE_CHECKING, Literal, get_args
+
+from heatsoak.errors import UsageError
+from heatsoak.telemetry.device import DeviceInfo, DeviceLostError
+from heatsoak.telemetry.sample import DeviceSample
+from heatsoak.telemetry.thermal_model import (
+    STEP_S,
+    Asymptote,
+    CardParameters,
+    ThermalModel,
+    find_asymptote,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from heatsoak.profiles import CardProfile
+
+UNIT = "tokens"
+"""What `units_done` counts."""
+FLOPS_PER_TOKEN = 6e9
+"""Of a nominal model with a billion parameters: six operations a parameter and token."""
+UTILIZATION_FRAC = 0.4
+"""Nominal share of the measured matrix-multiplication rate that a training step reaches."""
+FLOPS_PER_BYTE = 150.0
+"""Nominal arithmetic intensity, for a card of which only the memory bandwidth is known."""
+
+FaultKind = Literal["lost", "hang", "stuck", "dropout", "throttle", "disturb"]
+_LASTING: tuple[FaultKind, ...] = ("lost", "hang")
+_THROTTLE_FRAC = 0.8
+_DISTURBED_SHARE = 0.8
+_SENSOR_NOISE_FRAC = 0.007
+
+# Nominal boost clock by compute capability, memory clock by memory type: of the size real ones are.
+_BOOST_MHZ = {"8.0": 1410.0, "8.9": 2520.0, "9.0": 1830.0, "10.0": 1965.0, "12.0": 2415.0}
+_MEMORY_MHZ = {
+    "GDDR6": 9001.0,
+    "GDDR6X": 10501.0,
+    "GDDR7": 14001.0,
+    "HBM2e": 1512.0,
+    "HBM3": 2619.0,
+    "HBM3e": 3201.0,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Something that happens to a synthetic card."""
+
+    kind: FaultKind
+    t_s: float
+    """Session time at which it begins."""
+    duration_s: float | None = None
+    """None: it stays."""
+
+    def is_active(self, t_s: float) -> bool:
+        """Whether the fault is on at session time `t_s`."""
+        if t_s < self.t_s:
+            return False
+        return self.duration_s is None or t_s < self.t_s + self.duration_s
+
+
+@dataclass(frozen=True, slots=True)
+class SyntheticSpec:
+    """What `synthetic:CARD[xN][+FAULT@T_S[:DURATION_S]]...` asks for."""
+
+    card: str
+    count: int
+    faults: tuple[Fault, ...]
+
+
+def parse_spec(text: str) -> SyntheticSpec:
+    """The parts of one synthetic device specification.
+
+    Raises:
+        UsageError: it does not follow the grammar; the text says what would.
+    """
+    head, *tails = text.removeprefix("synthetic:").split("+")
+    match = re.fullmatch(r"(?P<card>.+?)(?:x(?P<count>\d+))?", head)
+    if match is None:
+        raise UsageError(f"device {text!r}: name a card, as in synthetic:rtx-5090x2")
+    count = int(match["count"] or 1)
+    if not 1 <= count <= 64:
+        raise UsageError(f"device {text!r}: between 1 and 64 cards, not {count}")
+    return SyntheticSpec(match["card"], count, tuple(_parse_fault(text, tail) for tail in tails))
+
+
+def _parse_fault(text: str, tail: str) -> Fault:
+    match = re.fullmatch(r"([a-z]+)@(\d+(?:\.\d+)?)(?::(\d+(?:\.\d+)?))?", tail)
+    if match is None:
+        raise UsageError(
+            f"device {text!r}: the fault {tail!r} must read like lost@600 or throttle@600:120"
+        )
+    kinds: tuple[FaultKind, ...] = get_args(FaultKind)
+    kind = next((known for known in kinds if known == match[1]), None)
+    if kind is None:
+        raise UsageError(f"device {text!r}: unknown fault {match[1]!r}; known: {', '.join(kinds)}")
+    if match[3] is not None and kind in _LASTING:
+        raise UsageError(f"device {text!r}: {kind} lasts for ever and takes no duration")
+    return Fault(kind, float(match[2]), None if match[3] is None else float(match[3]))
+
+
+class SyntheticCard:
+    """One synthetic card: a `Device`, and the load that its workload puts on it.
+
+    All methods take session time, may be called from any thread, and advance the model as far as
+    they need.
+    """
+
+    unit = UNIT
+    """What `units_done` counts."""
+
+    def __init__(
+        self, profile: CardProfile, ordinal: int, seed: int, faults: Sequence[Fault] = ()
+    ) -> None:
+        """Start cold and idle at session time 0.
+
+        Args:
+            profile: the card it imitates.
+            ordinal: its number among the synthetic cards of a run; no two are quite alike.
+            seed: of everything random about it.
+            faults: what happens to it, and when.
+
+        Raises:
+            UsageError: the profile has no figure to scale power or rate from.
+        """
+        self._faults = tuple(faults)
+        chance = random.Random(f"{seed}/{profile.id}/{ordinal}")
+        self._parameters = _parameters(profile, ordinal, chance)
+        self._model = ThermalModel(self._parameters, chance)
+        # Of its own: how often a card is read must not change what happens to it.
+        self._sensor_noise = random.Random(chance.random())
+        self._memory_mhz = _MEMORY_MHZ.get((profile.memory_type or "").partition(" ")[0])
+        self._lock = threading.Lock()
+        self._closed = threading.Event()
+        self._load_from_s: float | None = None
+        self._load_until_s: float | None = None
+        self._stuck: DeviceSample | None = None
+        self.units_per_step = 2.0 ** max(0, round(math.log2(0.1 * self._parameters.rate_per_s)))
+        """Units a workload step, of about a tenth of a second; `units_done` counts whole ones."""
+        missing = {} if self._parameters.has_fan else {"fan_pct": "a passive card has no fan"}
+        self._info = DeviceInfo(
+            device_id=f"synthetic-{ordinal}",
+            uuid=f"SYNTHETIC-{profile.id.upper()}-{ordinal}",
+            name=f"SYNTHETIC {profile.name}",
+            kind="synthetic",
+            provenance="synthetic",
+            card=profile.id,
+            memory_total_bytes=profile.memory_total_bytes,
+            power_limit_w=self._parameters.power_limit_w,
+            power_limit_default_w=self._parameters.power_limit_w,
+            temperature_limit_c=self._parameters.temperature_limit_c,
+            fan_max_pct=100.0 if self._parameters.has_fan else None,
+            sm_clock_max_mhz=self._parameters.boost_mhz,
+            pcie_gen_max=profile.pcie_gen,
+            pcie_width_max=profile.pcie_width,
+            missing=missing,
+        )
+
+    @property
+    def info(self) -> DeviceInfo:
+        """What the card is."""
+        return self._info
+
+    def start_load(self, t_s: float) -> None:
+        """The workload begins at `t_s`."""
+        with self._lock:
+            self._advance(t_s)
+            self._load_from_s, self._load_until_s = t_s, None
+
+    def stop_load(self, t_s: float) -> None:
+        """The workload ends at `t_s`."""
+        with self._lock:
+            self._advance(t_s)
+            self._load_until_s = t_s
+
+    def units_done(self, t_s: float) -> float:
+        """Units finished up to `t_s`, in whole workload steps; goes on while `read` hangs."""
+        with self._lock:
+            self._advance(t_s)
+            model = self._model
+            behind_s = min(STEP_S, max(0.0, model.steps * STEP_S - t_s))
+            units = model.units - model.rate_per_s * behind_s
+            return units // self.units_per_step * self.units_per_step
+
+    def asymptote(self) -> Asymptote:
+        """Where the card ends up under its load, without noise and faults."""
+        return _asymptote(self._parameters)
+
+    def read(self, t_s: float) -> DeviceSample:
+        """One reading at session time `t_s`.
+
+        Raises:
+            DeviceLostError: the card was told to be lost by now.
+        """
+        if self._is_on("lost", t_s):
+            raise DeviceLostError("the synthetic card was told to be lost")
+        if self._is_on("hang", t_s):
+            self._closed.wait()
+        if self._is_on("dropout", t_s):
+            return DeviceSample(t_s, self._info.device_id)
+        with self._lock:
+            self._advance(t_s)
+            if self._is_on("stuck", t_s):
+                if self._stuck is None:
+                    self._stuck = self._sample(t_s)
+                return replace(self._stuck, t_s=t_s)
+            self._stuck = None
+            return self._sample(t_s)
+
+    def close(self) -> None:
+        """Let go of the card; a reading that hangs returns."""
+        self._closed.set()
+
+    def _is_on(self, kind: FaultKind, t_s: float) -> bool:
+        return any(fault.kind == kind and fault.is_active(t_s) for fault in self._faults)
+
+    def _advance(self, t_s: float) -> None:
+        """Step the model up to the first step at or after `t_s`."""
+        model = self._model
+        faults = self._faults
+        while True:
+            now_s = model.steps * STEP_S
+            if now_s >= t_s:
+                return
+            start_s, end_s = self._load_from_s, self._load_until_s
+            has_load = start_s is not None and start_s <= now_s
+            if end_s is not None and end_s <= now_s:
+                has_load = False
+            if faults:
+                model.clock_cap_frac = _THROTTLE_FRAC if self._is_on("throttle", now_s) else 1.0
+                model.rate_share = _DISTURBED_SHARE if self._is_on("disturb", now_s) else 1.0
+                if self._is_on("lost", now_s):
+                    has_load = False
+            model.has_load = has_load
+            model.step()
+
+    def _sample(self, t_s: float) -> DeviceSample:
+        model = self._model
+        reasons = []
+        if model.is_power_capped:
+            reasons.append("sw_power_cap")
+        if model.is_thermal_capped:
+            reasons.append("sw_thermal_slowdown")
+        sensed = 1.0 + _SENSOR_NOISE_FRAC * self._sensor_noise.gauss(0.0, 1.0)
+        total_bytes = self._info.memory_total_bytes
+        used_frac = 0.78 if model.has_load else 0.02
+        return DeviceSample(
+            t_s=t_s,
+            device_id=self._info.device_id,
+            power_w=round(model.power_average_w * sensed, 2),
+            energy_j=round(model.energy_j, 3),
+            temperature_c=float(round(model.die_c)),
+            sm_clock_mhz=model.clock_mhz,
+            mem_clock_mhz=self._memory_mhz,
+            utilization_pct=100.0 if model.has_load else 0.0,
+            memory_used_bytes=None if total_bytes is None else int(total_bytes * used_frac),
+            fan_pct=float(round(model.fan_pct)) if self._parameters.has_fan else None,
+            power_limit_w=self._parameters.power_limit_w,
+            throttle_reasons=tuple(reasons),
+            pcie_gen=self._info.pcie_gen_max,
+            pcie_width=self._info.pcie_width_max,
+            pstate=1 if model.has_load else 8,
+        )
+
+
+@cache
+def _asymptote(parameters: CardParameters) -> Asymptote:
+    return find_asymptote(parameters)
+
+
+def _rate_per_s(profile: CardProfile) -> float:
+    """Nominal tokens a second at the boost clock: arithmetic on a published figure, no claim."""
+    if profile.bf16_gemm_measured_flops is not None:
+        flops = sum(profile.bf16_gemm_measured_flops) / 2.0
+    elif profile.bandwidth_bytes_per_s is not None:
+        flops = profile.bandwidth_bytes_per_s * FLOPS_PER_BYTE
+    else:
+        raise UsageError(
+            f"card {profile.id} has neither a measured GEMM rate nor a bandwidth to scale a "
+            "synthetic card from; add one to its profile"
+        )
+    return UTILIZATION_FRAC * flops / FLOPS_PER_TOKEN
+
+
+def _parameters(profile: CardProfile, ordinal: int, chance: random.Random) -> CardParameters:
+    limit_w = profile.power_w
+    if limit_w is None:
+        raise UsageError(
+            f"card {profile.id} has no power_w to scale a synthetic card from; "
+            "add it to its profile"
+        )
+    is_passive = (profile.tier or "").startswith("datacenter")
+    spread = [1.0 + chance.uniform(-0.02, 0.02) for _ in range(3)]
+    return CardParameters(
+        power_limit_w=limit_w,
+        idle_w=0.035 * limit_w,
+        # Passive cards stay a little below their limit, so their power drifts and not their clock.
+        dynamic_w=(0.74 if is_passive else 0.9) * limit_w,
+        leak_w=0.15 * limit_w * spread[0],
+        leak_scale_c=30.0,
+        boost_mhz=_BOOST_MHZ.get(profile.compute_capability or "", 2010.0),
+        idle_mhz=210.0,
+        clock_exponent=2.4,
+        clock_knee_c=50.0,
+        clock_mhz_per_c=2.5,
+        temperature_limit_c=87.0 if is_passive else 90.0,
+        ambient_c=22.0 + 0.8 * ordinal,
+        die_c_per_w=14.0 / limit_w,
+        sink_c_per_w=25.5 * spread[1] / limit_w,
+        case_c_per_w=10.5 * spread[2] / limit_w,
+        die_tau_s=0.6,
+        sink_tau_s=45.0 if is_passive else 70.0,
+        case_tau_s=1200.0 if profile.tier == "pro_workstation" else 900.0,
+        has_fan=not is_passive,
+        rate_per_s=_rate_per_s(profile),
+        rate_exponent=0.9,
+        rate_noise_frac=0.004,
+        power_noise_frac=0.004,
+    )
