@@ -13,6 +13,7 @@ import torch
 import torch.nn.functional as F  # noqa: N812 - the name everybody knows
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
+from typing_extensions import override
 
 ROPE_BASE = 10000.0
 """Base of the rotary frequencies (Su et al. 2021, arXiv 2104.09864)."""
@@ -50,6 +51,7 @@ class Attention(nn.Module):
         self.qkv = nn.Linear(shape.width, shape.width + 2 * kv_width, bias=False)
         self.out = nn.Linear(shape.width, shape.width, bias=False)
 
+    @override
     def forward(self, x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
         """Attend; `x` is (batch, time, width), `cos` and `sin` are (time, head width / 2)."""
         batch, time, width = x.shape
@@ -77,6 +79,7 @@ class SwiGlu(nn.Module):
         self.gate_up = nn.Linear(shape.width, 2 * shape.ffn, bias=False)
         self.down = nn.Linear(shape.ffn, shape.width, bias=False)
 
+    @override
     def forward(self, x: Tensor) -> Tensor:
         """`down(silu(gate(x)) * up(x))` for `x` of (batch, time, width)."""
         gate, up = self.gate_up(x).chunk(2, dim=-1)
@@ -94,6 +97,7 @@ class Block(nn.Module):
         self.ffn_norm = nn.RMSNorm(shape.width, eps=1e-5)
         self.ffn = SwiGlu(shape)
 
+    @override
     def forward(self, x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
         """The stream after this layer, (batch, time, width)."""
         x = x + self.attention(self.attention_norm(x), cos, sin)
@@ -137,6 +141,7 @@ class Transformer(nn.Module):
             depth = math.sqrt(2 * self.shape.layers) if is_output else 1.0
             nn.init.normal_(parameter, std=0.02 / depth)
 
+    @override
     def forward(self, tokens: Tensor) -> Tensor:
         """Logits (batch, time, vocabulary) of `tokens` (batch, time)."""
         time = tokens.shape[1]

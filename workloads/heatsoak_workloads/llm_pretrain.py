@@ -4,6 +4,7 @@ The text is half a megabyte, so a long soak learns it by heart: the loss falls f
 falling, but says nothing about a language model. What is measured is the work, not the model.
 """
 
+# ruff: noqa: E402 - the literal comes first, so that a reader and the catalogue find it at once
 from __future__ import annotations
 
 WORKLOAD = {
@@ -87,3 +88,146 @@ WORKLOAD = {
         "learning_rate": "float",
     },
 }
+
+from dataclasses import fields
+from typing import TYPE_CHECKING
+
+import torch
+import torch.nn.functional as F  # noqa: N812 - the name everybody knows
+from lightning.pytorch import LightningModule
+from torch.optim.lr_scheduler import LambdaLR
+from typing_extensions import override
+
+from heatsoak_workloads._channel import WorkloadError
+from heatsoak_workloads._data import RandomWindows, english_tokens, trained_tokens
+from heatsoak_workloads._transformer import (
+    Shape,
+    Transformer,
+    parameter_count,
+    training_flops_per_token,
+)
+from heatsoak_workloads._workload import ATTENTION_KERNELS, Training, attention_kernel
+
+if TYPE_CHECKING:
+    from lightning.pytorch.utilities.types import OptimizerLRSchedulerConfig
+    from torch import Tensor
+
+    from heatsoak.recipe import Recipe
+    from heatsoak_workloads._workload import Job
+
+LEARNING_RATES = {"cpu-tiny": 2e-3, "125M": 6e-4, "350M": 4e-4, "1B": 3e-4}
+WARM_UP_STEPS = 50
+WEIGHT_DECAY = 0.1
+BETAS = (0.9, 0.95)
+CLIP_NORM = 1.0
+
+
+class LanguageModel(LightningModule):
+    """Next-token prediction with AdamW."""
+
+    def __init__(self, shape: Shape, recipe: Recipe) -> None:
+        """Build the model with fresh weights from torch's global seed."""
+        super().__init__()
+        self.recipe = recipe
+        self.network = Transformer(shape, recipe.context, is_checkpointed=recipe.checkpointing)
+        if recipe.compile:
+            self.network.compile()
+
+    @override
+    def training_step(self, batch: Tensor, batch_idx: int) -> Tensor:
+        """Mean cross-entropy of `batch`, (micro batch, context + 1) tokens."""
+        logits = self.network(batch[:, :-1])
+        return F.cross_entropy(logits.flatten(0, 1), batch[:, 1:].flatten())
+
+    @override
+    def configure_optimizers(self) -> OptimizerLRSchedulerConfig:
+        """AdamW as GPT-3 and Llama use it; weight decay on matrices only."""
+        parameters = list(self.parameters())
+        groups = [
+            {"params": [p for p in parameters if p.dim() >= 2], "weight_decay": WEIGHT_DECAY},
+            {"params": [p for p in parameters if p.dim() < 2], "weight_decay": 0.0},
+        ]
+        optimizer = torch.optim.AdamW(
+            groups, lr=learning_rate(self.recipe), betas=BETAS, fused=True
+        )
+        # A soak has no end to anneal towards: a short warm-up, then constant.
+        schedule = LambdaLR(optimizer, lambda step: min(1.0, (step + 1) / WARM_UP_STEPS))
+        return {
+            "optimizer": optimizer,
+            "lr_scheduler": {"scheduler": schedule, "interval": "step"},
+        }
+
+    @override
+    def configure_gradient_clipping(
+        self,
+        optimizer: torch.optim.Optimizer,
+        gradient_clip_val: float | None = None,
+        gradient_clip_algorithm: str | None = None,
+    ) -> None:
+        """Clip the global norm; Lightning's own clipping refuses fused optimizers.
+
+        Not under fp16: there the gradients are still scaled, and reading the scale would wait for
+        the GPU in every step.
+        """
+        if self.recipe.precision != "fp16":
+            torch.nn.utils.clip_grad_norm_(self.parameters(), CLIP_NORM)
+
+
+def build(job: Job) -> Training:
+    """The training that `job` asks for."""
+    recipe = job.recipe
+    size = job.size
+    shape = Shape(**{f.name: size[f.name] for f in fields(Shape)})
+    module = LanguageModel(shape, recipe)
+    parameters = parameter_count(module)
+    batches = RandomWindows(
+        english_tokens(),
+        context=recipe.context,
+        micro_batch=recipe.micro_batch,
+        seed=job.seed,
+        is_pinned=job.is_cuda,
+    )
+    return Training(
+        module=module,
+        batches=batches,
+        unit="tokens",
+        count_units=trained_tokens,
+        flops_per_unit=training_flops_per_token(parameters, shape, recipe.context),
+        facts={
+            "parameters": parameters,
+            "attention": attention_in_use(shape, job),
+            "optimizer": "fused AdamW",
+            "learning_rate": learning_rate(recipe),
+        },
+    )
+
+
+def learning_rate(recipe: Recipe) -> float:
+    """The recipe's `learning_rate`, or what is usual for the size."""
+    return float(recipe.settings.get("learning_rate", LEARNING_RATES[recipe.size]))
+
+
+def attention_in_use(shape: Shape, job: Job) -> str:
+    """The kernel that `scaled_dot_product_attention` takes for this job, by the recipe's words.
+
+    Raises:
+        WorkloadError: the recipe forces a kernel that does not take these tensors here.
+    """
+    recipe = job.recipe
+    dtype = {"bf16": torch.bfloat16, "fp16": torch.float16}.get(recipe.precision, torch.float32)
+    head = torch.zeros(
+        (1, shape.heads, recipe.context, shape.head_width),
+        dtype=dtype,
+        device=job.device,
+        requires_grad=True,
+    )
+    with attention_kernel(recipe.attention):
+        # What the operator itself asks; there is no public name for it.
+        choice = torch._fused_sdp_choice(head, head, head, is_causal=True)  # noqa: SLF001
+    for word, kernel in ATTENTION_KERNELS.items():
+        if int(choice) == kernel.value:
+            return word
+    raise WorkloadError(
+        f"attention {recipe.attention} does not take {recipe.precision} with heads of "
+        f"{shape.head_width} on {job.device}; use auto"
+    )

@@ -1,0 +1,285 @@
+"""What all workloads share: the job they were given, the device they run on, Lightning's trainer.
+
+A workload file offers `WORKLOAD` (the literal the catalogue reads) and
+`build(job: Job) -> Training`; `run` does the rest.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import platform
+import sys
+import warnings
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+import lightning
+import torch
+from lightning.pytorch import Trainer
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.utils.data import DataLoader
+
+from heatsoak.clock import monotonic_s
+from heatsoak.progress import Done, Hello, Phase
+from heatsoak.recipe import Recipe
+from heatsoak_workloads._channel import WorkloadError
+from heatsoak_workloads._meter import Meter
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from contextlib import AbstractContextManager
+
+    from lightning.pytorch import LightningModule
+    from torch.utils.data import IterableDataset
+
+    from heatsoak_workloads._channel import Channel, StopRequest
+
+DEVICE_VARIABLE = "HEATSOAK_DEVICE"
+RECIPE_VARIABLE = "HEATSOAK_RECIPE"
+SEED_VARIABLE = "HEATSOAK_SEED"
+
+LIGHTNING_PRECISION: dict[str, Literal["bf16-mixed", "16-mixed", "32-true"]] = {
+    "bf16": "bf16-mixed",
+    "fp16": "16-mixed",
+    "tf32": "32-true",
+    "fp32": "32-true",
+}
+MATMUL_PRECISION = {"bf16": "highest", "fp16": "highest", "tf32": "high", "fp32": "highest"}
+GPU_PRECISIONS = ("fp16", "tf32")
+ATTENTION_KERNELS = {
+    "flash": SDPBackend.FLASH_ATTENTION,
+    "cudnn": SDPBackend.CUDNN_ATTENTION,
+    "efficient": SDPBackend.EFFICIENT_ATTENTION,
+    "math": SDPBackend.MATH,
+}
+"""Kernels of `scaled_dot_product_attention` by the word of the recipe."""
+
+# Lightning's advice that does not fit a soak, one pattern each: windows cost microseconds, nothing
+# is logged, nothing is kept; and its own use of a name that torch has deprecated.
+_EXPECTED_WARNINGS = (
+    ".*does not have many workers which may be a bottleneck.*",
+    ".*GPU available but not used.*",
+)
+_M_TRIM_THRESHOLD = -1
+_M_MMAP_THRESHOLD = -3
+
+
+@dataclass(frozen=True)
+class Job:
+    """One training run as the recorder asks for it."""
+
+    recipe: Recipe
+    size: Mapping[str, Any]
+    """The preset of the recipe's size, from the workload's literal."""
+    seed: int
+    device: torch.device
+
+    @property
+    def is_cuda(self) -> bool:
+        """Whether it runs on an NVIDIA card."""
+        return self.device.type == "cuda"
+
+
+@dataclass(frozen=True)
+class Training:
+    """What a workload builds: everything that the trainer and the meter need."""
+
+    module: LightningModule
+    batches: IterableDataset[Any]
+    """Endless; yields whole batches."""
+    unit: str
+    count_units: Callable[[Any], int]
+    """Units in one batch."""
+    flops_per_unit: float | None
+    """Floating point operations to train on one unit, by the workload's stated formula."""
+    facts: dict[str, Any] = field(default_factory=dict)
+    """What else the workload says of itself in its hello."""
+
+
+def read_job(name: str, literal: Mapping[str, Any], environ: Mapping[str, str]) -> Job:
+    """The job that the environment describes; by hand, the defaults of the workload.
+
+    Raises:
+        WorkloadError: a recipe that cannot be read or run on the device, or no such device.
+    """
+    asked = environ.get(DEVICE_VARIABLE)
+    device = _device(asked)
+    try:
+        text = environ.get(RECIPE_VARIABLE)
+        recipe = _default_recipe(name, literal) if text is None else Recipe.from_json(text)
+        seed = int(environ.get(SEED_VARIABLE, "1"))
+    except (ValueError, TypeError) as error:
+        raise WorkloadError(
+            f"{RECIPE_VARIABLE} or {SEED_VARIABLE} is not readable: {error}"
+        ) from error
+    if recipe.workload != name:
+        raise WorkloadError(f"the recipe is for {recipe.workload}, not for {name}")
+    if recipe.size not in literal["sizes"]:
+        raise WorkloadError(
+            f"{name} has no size {recipe.size!r}; it has {', '.join(literal['sizes'])}"
+        )
+    _check_recipe(recipe, device)
+    return Job(recipe, literal["sizes"][recipe.size], seed, device)
+
+
+def run(
+    training: Training, job: Job, channel: Channel, stop: StopRequest, max_steps: int = -1
+) -> None:
+    """Train until asked to stop, and report all the way from hello to done.
+
+    Args:
+        training: what to train.
+        job: how and on what.
+        channel: where the records go.
+        stop: the request to stop.
+        max_steps: optimizer steps after which to stop unasked; -1: never.
+    """
+    recipe = job.recipe
+    channel.write(_hello(training, job))
+    channel.write(Phase(monotonic_s(), "start"))
+    meter = Meter(channel, stop, training.count_units)
+    for pattern in _EXPECTED_WARNINGS:
+        warnings.filterwarnings("ignore", message=pattern)
+    trainer = Trainer(
+        accelerator="gpu" if job.is_cuda else "cpu",
+        devices=1,
+        precision=LIGHTNING_PRECISION[recipe.precision],
+        accumulate_grad_batches=recipe.accumulate,
+        max_epochs=-1,
+        max_steps=max_steps,
+        callbacks=[meter],
+        logger=False,
+        enable_checkpointing=False,
+        enable_progress_bar=False,
+        enable_model_summary=False,
+    )
+    batches: DataLoader[Any] = DataLoader(training.batches, batch_size=None, num_workers=0)
+    with attention_kernel(recipe.attention):
+        trainer.fit(training.module, train_dataloaders=batches)
+    channel.write(Done(monotonic_s(), meter.units_done, meter.steps_done))
+
+
+def attention_kernel(attention: str) -> AbstractContextManager[None]:
+    """The context in which only the kernel of that name may be used; `auto`: any."""
+    if attention in ("auto", "none"):
+        return nullcontext()
+    kernel: AbstractContextManager[None] = sdpa_kernel(ATTENTION_KERNELS[attention])
+    return kernel
+
+
+def prepare_process(job: Job) -> None:
+    """Settings of the whole process: threads, number formats, memory.
+
+    Call it before the first tensor is computed: threads started later take them over.
+    """
+    torch.manual_seed(job.seed)
+    torch.set_float32_matmul_precision(MATMUL_PRECISION[job.recipe.precision])
+    torch.set_num_threads(usable_cores())
+    if job.is_cuda:
+        return
+    # Moments of parameters that are rarely touched decay into denormal numbers, on which a CPU is
+    # many times slower: the rate would fall with the loss.
+    torch.set_flush_denormal(True)
+    if platform.libc_ver()[0] == "glibc":
+        # Keep freed activations instead of giving them back to the kernel in every step.
+        libc = ctypes.CDLL(None)
+        libc.mallopt(_M_MMAP_THRESHOLD, 1 << 30)
+        libc.mallopt(_M_TRIM_THRESHOLD, (1 << 31) - 1)
+
+
+def usable_cores() -> int:
+    """Cores this process may run on."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _hello(training: Training, job: Job) -> Hello:
+    recipe = job.recipe
+    facts = {
+        "flops_per_unit": training.flops_per_unit,
+        "precision": LIGHTNING_PRECISION[recipe.precision],
+        "matmul_precision": torch.get_float32_matmul_precision(),
+        "compile": recipe.compile,
+        "checkpointing": recipe.checkpointing,
+        "threads": torch.get_num_threads(),
+        "torch": torch.__version__,
+        "lightning": lightning.__version__,
+        "python": platform.python_version(),
+        "cuda": torch.version.cuda if job.is_cuda else None,
+        **training.facts,
+    }
+    uuid, name = None, _cpu_name()
+    if job.is_cuda:
+        uuid, name = device_uuid(job.device), torch.cuda.get_device_name(job.device)
+    return Hello(monotonic_s(), os.getpid(), training.unit, uuid, name, facts)
+
+
+def device_uuid(device: torch.device, asked: str | None = None) -> str:
+    """The UUID of a CUDA device as NVML spells it.
+
+    Args:
+        device: a CUDA device of this process.
+        asked: the UUID the recorder gave; CUDA does not tell a MIG device from a card.
+    """
+    uuid = str(torch.cuda.get_device_properties(device).uuid)
+    asked = asked or os.environ.get(DEVICE_VARIABLE, "")
+    prefix = "MIG" if asked.startswith("MIG-") else "GPU"
+    return f"{prefix}-{uuid}"
+
+
+def _device(asked: str | None) -> torch.device:
+    """The device to compute on; the recorder has made all others invisible to CUDA."""
+    if asked == "cpu":
+        return torch.device("cpu")
+    is_available = torch.cuda.is_available()
+    if asked is None:
+        return torch.device("cuda", 0) if is_available else torch.device("cpu")
+    if not is_available:
+        build = torch.version.cuda
+        why = "this PyTorch has no CUDA" if build is None else f"CUDA {build} of PyTorch finds none"
+        raise WorkloadError(f"asked to train on {asked}, but {why}; use the device cpu")
+    for index in range(torch.cuda.device_count()):
+        device = torch.device("cuda", index)
+        if device_uuid(device, asked) == asked:
+            return device
+    raise WorkloadError(f"asked to train on {asked}, which CUDA does not offer to this process")
+
+
+def _check_recipe(recipe: Recipe, device: torch.device) -> None:
+    if recipe.precision not in LIGHTNING_PRECISION:
+        right = ", ".join(LIGHTNING_PRECISION)
+        raise WorkloadError(f"unknown precision {recipe.precision!r}; there is {right}")
+    if recipe.attention not in ("auto", "none", *ATTENTION_KERNELS):
+        right = ", ".join(("auto", *ATTENTION_KERNELS))
+        raise WorkloadError(f"unknown attention {recipe.attention!r}; there is {right}")
+    if device.type == "cpu" and recipe.precision in GPU_PRECISIONS:
+        raise WorkloadError(
+            f"precision {recipe.precision} needs a GPU; on the CPU use bf16 or fp32"
+        )
+    if device.type == "cpu" and recipe.attention in ("cudnn", "efficient"):
+        raise WorkloadError(
+            f"attention {recipe.attention} needs a GPU; the CPU takes auto, flash, math"
+        )
+
+
+def _default_recipe(name: str, literal: Mapping[str, Any]) -> Recipe:
+    values = dict(literal["defaults"])
+    values.update(literal["sizes"][values["size"]].get("recipe", {}))
+    recipe = Recipe(workload=name, **values)
+    sys.stderr.write(f"{RECIPE_VARIABLE} is not set: {recipe.to_json()}\n")
+    return recipe
+
+
+def _cpu_name() -> str:
+    """The model of the host CPU, as the kernel names it."""
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as lines:  # noqa: PTH123 - one line of many
+            for line in lines:
+                if line.startswith("model name"):
+                    return line.partition(":")[2].strip()
+    except OSError:
+        pass
+    return platform.processor() or platform.machine()
