@@ -189,7 +189,7 @@ class ThermalModel:
         if self._noise is not None:
             # Random rounding: a governor dithers between two neighbours, and the mean is exact.
             clock = CLOCK_GRID_MHZ * math.floor(clock / CLOCK_GRID_MHZ + self._noise.random())
-        return clock
+        return float(clock)
 
     def _turn_fan(self) -> None:
         """Follow the die with backlash: up at once, down only after several degrees."""

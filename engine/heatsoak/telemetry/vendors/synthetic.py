@@ -90,8 +90,8 @@ def parse_spec(text: str) -> SyntheticSpec:
         UsageError: it does not follow the grammar; the text says what would.
     """
     head, *tails = text.removeprefix("synthetic:").split("+")
-    match = re.fullmatch(r"(?P<card>.+?)(?:x(?P<count>\d+))?", head)
-    if match is None:
+    match = re.fullmatch(r"(?P<card>.+?)(?:x(?P<count>\d{1,2}))?", head)
+    if match is None or text == "synthetic":
         raise UsageError(f"device {text!r}: name a card, as in synthetic:rtx-5090x2")
     count = int(match["count"] or 1)
     if not 1 <= count <= 64:
