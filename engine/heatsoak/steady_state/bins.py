@@ -1,0 +1,78 @@
+"""Bounded tables of bins: columns by name, rows by the number of the bin since the run began."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[np.float64]
+
+
+class Table:
+    """Columns of floats over numbered rows; forgets the oldest rows beyond its capacity."""
+
+    def __init__(self, columns: tuple[str, ...], capacity: int) -> None:
+        """Make an empty table that keeps at least `capacity` rows."""
+        self._index = {name: i for i, name in enumerate(columns)}
+        self._capacity = capacity
+        self._data = np.full((len(columns), 256), np.nan)
+        self.first = 0
+        """Number of the oldest row kept."""
+        self.end = 0
+        """One past the number of the newest row."""
+
+    def grow(self, end: int) -> None:
+        """Make rows up to `end` (exclusive) exist, filled with NaN."""
+        if end <= self.end:
+            return
+        size = self._data.shape[1]
+        if end - self.first > size:
+            size = min(2 * self._capacity, max(2 * size, end - self.first))
+            data = np.full((self._data.shape[0], size), np.nan)
+            first = max(self.first, self.end - self._capacity, end - size)
+            if first < self.end:
+                data[:, : self.end - first] = self.block(first, self.end)
+            self._data = data
+            self.first = first
+        self.end = end
+
+    def get(self, column: str, start: int, end: int) -> Array:
+        """Rows `start` to `end` (exclusive) of a column, a view; rows not kept are left out."""
+        first = self.first
+        row: Array = self._data[self._index[column]]
+        return row[max(0, start - first) : max(0, min(end, self.end) - first)]
+
+    def block(self, start: int, end: int) -> Array:
+        """All columns of rows `start` to `end`, a view, in the order of the columns."""
+        first = self.first
+        block: Array = self._data[:, max(0, start - first) : max(0, min(end, self.end) - first)]
+        return block
+
+    def set(self, column: str, row: int, value: float) -> None:
+        """Set one cell; a row not kept is ignored."""
+        if self.first <= row < self.end:
+            self._data[self._index[column], row - self.first] = value
+
+    def put(self, column: str, start: int, values: Array) -> None:
+        """Set consecutive cells from row `start`; rows not kept are ignored."""
+        skip = max(0, self.first - start)
+        end = min(start + len(values), self.end)
+        if start + skip < end:
+            self.get(column, start + skip, end)[:] = values[skip : end - start]
+
+
+def nan_median(values: Array) -> Array:
+    """Median over the last axis without NaN; NaN where none is left; faster than numpy's."""
+    ordered = np.sort(values, axis=-1)
+    count = np.isfinite(ordered).sum(axis=-1)
+    low = np.maximum((count - 1) // 2, 0)[..., None]
+    high = np.minimum(count // 2, values.shape[-1] - 1)[..., None]
+    low_value = np.take_along_axis(ordered, low, -1)[..., 0]
+    high_value = np.take_along_axis(ordered, high, -1)[..., 0]
+    return np.where(count > 0, 0.5 * (low_value + high_value), np.nan)
+
+
+def nan_mean(values: Array) -> float:
+    """Mean of the finite values, NaN without any."""
+    finite = values[np.isfinite(values)]
+    return float(finite.mean()) if finite.size else float("nan")

@@ -1,0 +1,141 @@
+"""Each channel's bound against its margin, and the vetoes: does this device pass now?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from heatsoak.steady_state.protocols import (
+    FAN_VETO_POINTS,
+    HOLD_MARGIN_FACTOR,
+    LIMIT_NEAR_C,
+    LIMIT_NEAR_R_C,
+    LIMIT_REACH_C,
+    REACH_FACTOR,
+    RELAX_FACTOR,
+    RELAX_SHARE,
+    SLOW_RATE_PCT,
+    VETO_SES,
+)
+from heatsoak.steady_state.verdict import Bound, Channel
+
+if TYPE_CHECKING:
+    from heatsoak.steady_state.drift import Drift
+    from heatsoak.steady_state.protocols import Protocol
+
+_VETOED = 1.05
+"""A veto counts at least as a bound this much over its margin."""
+
+
+@dataclass(frozen=True, slots=True)
+class Test:
+    """One channel, tested."""
+
+    bound: Bound
+    to_come: float
+    """Signed best guess of what is still to come, in the bound's unit."""
+    why: str
+    """What is wrong, in words; empty when it is not."""
+
+    @property
+    def severity(self) -> float:
+        """Bound over margin, at least `_VETOED` when it fails."""
+        ratio = self.bound.value / self.bound.margin
+        return ratio if self.bound.is_ok else max(ratio, _VETOED)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A channel among the rows of a fit."""
+
+    channel: Channel
+    full: int
+    """Its row in the fit of the whole window."""
+    half: int | None
+    """Its row in the fit of the second half, or None."""
+    now: float
+    """Its latest value: °C or points of fan; for the others percent, unused."""
+
+
+class Rules:
+    """The rules of one protocol at one instant."""
+
+    def __init__(
+        self,
+        protocol: Protocol,
+        full: Drift,
+        half: Drift | None,
+        *,
+        is_holding: bool,
+        is_late: bool,
+    ) -> None:
+        """Take the fits of the whole window and of its second half."""
+        self._full = full
+        self._half = half
+        self._factor = HOLD_MARGIN_FACTOR if is_holding else 1.0
+        self._is_late = is_late
+        self._margins: dict[Channel, tuple[float, str]] = {
+            "temperature": (protocol.temperature_c, "°C"),
+            "power": (protocol.power_pct, "%"),
+            "clock": (protocol.clock_pct, "%"),
+            "rate": (protocol.rate_pct, "%"),
+            "fan": (protocol.fan_points, "points"),
+        }
+        self._slow_rate = SLOW_RATE_PCT * protocol.rate_pct / 1.5
+
+    def test(
+        self, row: Row, *, leads: bool, limit_c: float | None = None, fan_max: float | None = None
+    ) -> Test:
+        """Test one channel.
+
+        Args:
+            row: where its fits are.
+            leads: whether the slow mode is held against it, as against temperature.
+            limit_c: temperature limit, for temperature.
+            fan_max: highest fan speed in percent, for the fan.
+        """
+        margin, unit = self._margins[row.channel]
+        margin *= self._factor
+        value, estimate = self._full.bound(row.full, with_slow=leads)
+        ok = value <= margin
+        if self._is_late and row.channel != "temperature":
+            ok = ok or (estimate <= RELAX_SHARE * margin and value <= RELAX_FACTOR * margin)
+        slow = float(self._full.r[row.full, -1])
+        se = float(self._full.se[row.full, -1])
+        why = "" if ok else "bound"
+        if not why:
+            why = self._veto(row, slow, se, margin, limit_c, fan_max)
+        if not why and row.half is not None and self._half is not None:
+            r = abs(float(self._half.r[row.half, -1]))
+            if r - float(self._half.se[row.half, -1]) > margin:
+                why = "curvature"
+        bound = Bound(row.channel, value, margin, unit, not why)
+        return Test(bound, slow, why)
+
+    def _veto(
+        self,
+        row: Row,
+        slow: float,
+        se: float,
+        margin: float,
+        limit_c: float | None,
+        fan_max: float | None,
+    ) -> str:
+        """What speaks against the channel although its bound is within the margin."""
+        size, is_sure = abs(slow), abs(slow) > VETO_SES * se
+        reach = row.now + REACH_FACTOR * slow + se
+        if row.channel in ("power", "clock"):
+            return "slow" if is_sure and size > margin else ""
+        if row.channel == "rate":
+            return "slow" if is_sure and size > self._slow_rate * self._factor else ""
+        if row.channel == "fan":
+            top = (fan_max if fan_max is not None else 100.0) - 1.0
+            if slow > 0 and row.now < top and reach >= top and is_sure:
+                return "headroom"
+            return "slow" if is_sure and size > FAN_VETO_POINTS else ""
+        if limit_c is not None and row.now < limit_c - LIMIT_REACH_C:
+            if slow > 0 and reach >= limit_c - LIMIT_REACH_C:
+                return "limit"
+            if row.now >= limit_c - LIMIT_NEAR_C and size > LIMIT_NEAR_R_C:
+                return "limit"
+        return ""

@@ -1,0 +1,250 @@
+"""How long and how strictly to soak: every constant of the judge, with what it guards against.
+
+The values were found on simulated cards with a known truth; none was checked on hardware.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+# -- readings and bins -------------------------------------------------------------------------
+BIN_S: Final = 10.0
+"""Length of a bin: long enough that a step, a poll and the driver's averaging do not show."""
+SECONDS_PER_BIN: Final = 10
+LATE_S: Final = 3.0
+"""A bin is closed this long after its end: readings may come late, and guards look ahead."""
+GUARD_S: Final = 2
+"""Seconds left out on both sides of a pause or stall: sensors average over about a second."""
+MIN_ACTIVE_S: Final = 4.0
+"""A bin with fewer un-paused seconds has no rate: too short to mean anything."""
+VALID_SHARE: Final = 0.4
+"""A channel with a smaller share of valid bins is missing; it never vetoes by its absence."""
+HISTORY_BINS: Final = 1440
+"""Bins kept, 4 h: memory stays bounded however long the run."""
+GAP_BINS: Final = 360
+"""A gap in time beyond this many bins (a suspended machine) starts afresh instead of being
+walked through bin by bin."""
+
+# -- un-stalled view ---------------------------------------------------------------------------
+STALL_MEDIAN_S: Final = 60
+STALL_DROP_FRAC: Final = 0.10
+STALL_MADS: Final = 5.0
+"""A second is stalled when its rate is below the median of the last minute by the larger of these:
+the data loader's hiccups say nothing about heat."""
+HAMPEL_HALF_BINS: Final = 6
+HAMPEL_MADS: Final = 5.0
+HAMPEL_MIN_FRAC: Final = 0.01
+HAMPEL_MAX_SHARE: Final = 0.15
+"""Single bins off the median of 13 are left out of drift tests, unless that would drop so many
+that they are the signal."""
+
+# -- liveness ----------------------------------------------------------------------------------
+STUCK_S: Final = 60.0
+STUCK_READINGS: Final = 10
+"""Power bit-identical for so long is a dead sensor: real power always moves in its last digit."""
+STUCK_COARSE_S: Final = 300.0
+"""The same for power reported in whole watts at its limit, where repeats are natural."""
+FROZEN_S: Final = 300.0
+"""Every channel identical for so long and no advancing counter: a dead log, not a steady one."""
+COLD_STUCK_S: Final = 240.0
+"""A temperature that never moved from before the load until so long into it is stuck."""
+IDLE_UTILIZATION_PCT: Final = 5.0
+IDLE_POWER_FRAC: Final = 0.35
+"""Below these a device whose counter stands still is idle, above them it hangs (`stuck`)."""
+
+# -- epochs ------------------------------------------------------------------------------------
+EPOCH_BEFORE_BINS: Final = 12
+EPOCH_AFTER_BINS: Final = 3
+EPOCH_JUMP_FRAC: Final = 0.04
+EPOCH_JUMP_MADS: Final = 8.0
+"""So abrupt a change is a new regime (another tenant, a changed limit): older bins mislead."""
+EPOCH_MAX_RESETS: Final = 4
+EPOCH_MAX_RESETS_S: Final = 1200.0
+"""At most so many resets in 20 min: a noisy job would never get old enough otherwise."""
+EPOCH_CYCLE_RESETS: Final = 4
+EPOCH_CYCLE_S: Final = 3600.0
+EPOCH_CYCLE_FRAC: Final = 0.03
+"""After so many in an hour, a return to a level seen before is a cycle, not a disturbance."""
+THERMAL_DUTY: Final = 0.3
+THERMAL_DUTY_BEFORE: Final = 0.15
+"""The first arrival of a thermal slowdown begins a new regime."""
+RESET_COST_FRAC: Final = 0.02
+"""A reset whose level changed by more needs the longer wait `Protocol.reset_s`."""
+
+# -- still to come -----------------------------------------------------------------------------
+WINDOW_AGE_FRAC: Final = 0.7
+"""The judged window is this share of the epoch's age: a fixed window mistakes slow for flat."""
+TAU_FRACS: Final = (0.15, 0.3, 0.6, 1.0)
+"""Time constants tried, as shares of the window."""
+PLAUSIBLE_LR: Final = 2.7
+"""A time constant is plausible while its misfit over the best is below this (90 % likelihood)."""
+BOUND_SES: Final = 1.3
+"""Standard errors on top of the estimate: about a one-sided 90 % bound."""
+LRV_BATCHES: Final = (8, 12, 16)
+LRV_FLOOR: Final = 0.1
+"""Long-run variance by batch means, the largest of these, at least this share of the variance:
+neighbouring bins are alike, and a lucky quiet window must not fake certainty."""
+VETO_SES: Final = 2.0
+SLOW_RATE_PCT: Final = 0.3
+"""A drift at the slow time constant vetoes when significant and above the margin (rate: this)."""
+FLOOR_C: Final = 0.08
+FLOOR_POINTS: Final = 0.15
+FLOOR_PCT: Final = 0.03
+"""Floors of the standard error: readings are whole degrees and whole points of fan speed."""
+RELAX_SHARE: Final = 0.6
+RELAX_FACTOR: Final = 2.0
+"""Late in the run a bound may be this times the margin if the estimate is below this share of it:
+noise, not drift, keeps it open (not for temperature)."""
+FAN_VETO_POINTS: Final = 8.0
+LIMIT_NEAR_C: Final = 2.0
+LIMIT_NEAR_R_C: Final = 1.0
+LIMIT_REACH_C: Final = 0.75
+REACH_FACTOR: Final = 1.5
+"""A fan about to run out, or a temperature about to reach its limit, changes everything after it:
+it vetoes while the extrapolation (this times what is to come) touches the end."""
+
+# -- holding and freezing ----------------------------------------------------------------------
+PASSES_TO_HOLD: Final = 3
+FAILS_TO_SETTLE: Final = 3
+HOLD_MARGIN_FACTOR: Final = 1.25
+"""Hysteresis, so that noise does not toggle the state."""
+HOLD_AGE_FRAC: Final = 0.1
+HOLD_MAX_S: Final = 600.0
+HALF_WIDTH_FACTOR: Final = 2.1
+"""Half-width in standard errors of the mean: t for the few batches of a window."""
+POOL_S: Final = 1800.0
+"""Long-run variance is pooled over so long and earlier epochs: a lucky quiet stretch must not fake
+precision."""
+REPORT_MIN_S: Final = 120.0
+U95_FACTOR: Final = 1.25
+U95_PCT_PER_C: Final = 0.3
+"""What is printed: the half-width widened by this, and so much per degree still to come."""
+U95_SENSOR_FLOOR_PCT: Final = 0.05
+WATCH_MEAN_S: Final = 300.0
+SUPERSEDED_FRAC: Final = 0.01
+"""After the freeze, a five-minute mean off by more than this and its error supersedes."""
+
+# -- flags -------------------------------------------------------------------------------------
+CAPPED_DUTY: Final = 0.5
+THROTTLED_DUTY: Final = 0.05
+EXTERNAL_CAP_FRAC: Final = 0.85
+"""A power cap that bites below this share of the enforced limit comes from outside the card."""
+UNSATURATED_FRAC: Final = 0.6
+"""Below this share of the limit, with nothing holding the clock, the workload does not load it."""
+BOOST_S: Final = 30.0
+ENERGY_GAP_FACTOR: Final = 1.2
+"""A counter step above limit x time x this is a glitch, not energy."""
+READING_AT_S: Final = (600.0, 1200.0)
+READING_WINDOW_S: Final = 120.0
+"""What a fixed soak of 10 or 20 minutes would have read: the two minutes before."""
+
+TIME_LEFT: Final = (
+    (1.3, 0.17, 4.3),
+    (2.0, 0.37, 4.3),
+    (4.0, 0.6, 9.0),
+    (float("inf"), 0.7, 8.0),
+)
+"""(worst bound over margin up to, remaining over elapsed: 10 %, 90 %), from simulated soaks."""
+
+
+@dataclass(frozen=True, slots=True)
+class Protocol:
+    """How long and how strictly to soak."""
+
+    name: str
+    summary: str
+    """One line for the user."""
+    soak_s: float
+    """Least time under load before anything is judged."""
+    epoch_s: float
+    """Least age of an epoch."""
+    reset_s: float
+    """Least wait after a reset that changed the level by over `RESET_COST_FRAC`."""
+    window_min_s: float
+    window_max_s: float
+    slow_s: float
+    """Least time constant of the slow mode (the case and the room) that is always suspected."""
+    hold_s: float
+    """Least time to hold still before the freeze."""
+    timeout_s: float
+    """The run ends `not-steady` after this."""
+    watch_s: float
+    """How long the job goes on after the freeze, to see that the numbers stay true."""
+    still_s: float
+    """Un-paused time without progress after which the run is `stuck` or `idle`."""
+    temperature_c: float = 3.0
+    """Margin of what is still to come in temperature."""
+    power_pct: float = 0.5
+    clock_pct: float = 0.6
+    rate_pct: float = 1.5
+    fan_points: float = 16.0
+    gate_pct: float = 0.5
+    """Half-width of rate and power that allows the freeze."""
+    late_gate_pct: float = 1.0
+    """The same after `late_s`."""
+    late_s: float = 1800.0
+    """Run time after which noise is no longer waited for."""
+
+
+_STANDARD = Protocol(
+    name="standard",
+    summary="judged to within 1 %: about 15 to 30 min, at most 90",
+    soak_s=300.0,
+    epoch_s=180.0,
+    reset_s=480.0,
+    window_min_s=240.0,
+    window_max_s=1800.0,
+    slow_s=900.0,
+    hold_s=90.0,
+    timeout_s=5400.0,
+    watch_s=600.0,
+    still_s=600.0,
+)
+
+PROTOCOLS: Final[dict[str, Protocol]] = {
+    "smoke": Protocol(
+        name="smoke",
+        summary="a demonstration in under 4 min; never called sustained",
+        soak_s=60.0,
+        epoch_s=45.0,
+        reset_s=60.0,
+        window_min_s=60.0,
+        window_max_s=180.0,
+        slow_s=60.0,
+        hold_s=20.0,
+        timeout_s=240.0,
+        watch_s=0.0,
+        still_s=60.0,
+        # A shared 2-core machine varies by several per cent between bins, and a minute cannot
+        # average that away: smoke proves that everything works, not how fast the machine is.
+        power_pct=3.0,
+        clock_pct=3.0,
+        rate_pct=6.0,
+        gate_pct=4.0,
+        late_gate_pct=8.0,
+        late_s=150.0,
+    ),
+    "quick": replace(
+        _STANDARD,
+        name="quick",
+        summary="a first answer: about 10 to 15 min, wrong by over 1 % more often",
+        soak_s=240.0,
+        window_min_s=180.0,
+        slow_s=450.0,
+        timeout_s=2700.0,
+        watch_s=300.0,
+    ),
+    "standard": _STANDARD,
+    "extended": replace(
+        _STANDARD,
+        name="extended",
+        summary="for slow cases and rooms: about 30 to 60 min, at most 180",
+        slow_s=1800.0,
+        hold_s=180.0,
+        timeout_s=10800.0,
+        power_pct=0.4,
+        clock_pct=0.4,
+    ),
+}
+"""The protocols by name, shortest first."""
