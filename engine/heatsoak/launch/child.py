@@ -59,7 +59,8 @@ class Child:
         """
         self.stderr_tail: Sequence[str] = ()
         self.failure: str | None = None
-        self.is_gone = False
+        self.is_gone = True
+        """Whether no process of it is left, or there never was one."""
         self.pid: int | None = None
         """Pid of the child itself, as its guard reported it."""
         self._command = list(command)
@@ -92,14 +93,23 @@ class Child:
             _widen(fd)
         self._environment[progress.DESCRIPTOR_VARIABLE] = str(progress_write)
         theirs = (life_read, report_write, progress_write)
-        self._guard = subprocess.Popen(
-            [sys.executable, "-I", "-S", guard.__file__, str(life_read), str(report_write),
-             *self._command],
-            env=self._environment, stdin=subprocess.DEVNULL, stdout=out_write, stderr=err_write,
-            pass_fds=theirs, start_new_session=True,
-        )  # fmt: skip
-        for fd in (*theirs, out_write, err_write):
-            os.close(fd)
+        try:
+            self._guard = subprocess.Popen(
+                [sys.executable, "-I", "-S", guard.__file__, str(life_read), str(report_write),
+                 *self._command],
+                env=self._environment, stdin=subprocess.DEVNULL, stdout=out_write,
+                stderr=err_write, pass_fds=theirs, start_new_session=True,
+            )  # fmt: skip
+        except OSError as error:
+            self.failure = f"the workload cannot be started: {error.strerror}"
+            for fd in (self._life_fd, self._report_fd, self._progress_fd, out_read, err_read):
+                os.close(fd)
+            self._life_fd = None
+            return
+        finally:
+            for fd in (*theirs, out_write, err_write):
+                os.close(fd)
+        self.is_gone = False
         for fd in (self._report_fd, self._progress_fd):
             os.set_blocking(fd, False)
         os.set_blocking(self._life_fd, False)
@@ -155,14 +165,11 @@ class Child:
         self._let_go()
 
     def filenos(self) -> Sequence[int]:
-        """Its output, which would block it when full, and the guard's report of its end.
+        """The guard's report of the child's end.
 
-        Records are not among them: ten a second fit in the pipe until the next poll.
+        Records and output are not among them: their pipes hold what comes between two polls.
         """
-        if self.is_gone:
-            return ()
-        fds = (self._report_fd, self._out.fd, self._err.fd)
-        return [fd for fd in fds if fd is not None]
+        return () if self.is_gone else (self._report_fd,)
 
     def _let_go(self) -> None:
         """Close the life line: the guard kills everything, and then ends."""

@@ -55,7 +55,7 @@ class Job(Protocol):
         ...
 
     def filenos(self) -> Sequence[int]:
-        """Descriptors that must be read soon after they become readable, by a poll."""
+        """Descriptors that become readable when a poll should not wait for its turn."""
         ...
 
     @property

@@ -1,0 +1,84 @@
+"""The job of a synthetic card: arithmetic inside the recorder, with the records of a child."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from heatsoak.launch.job import LogLine, TimedRecord
+from heatsoak.progress import Done, Hello, Phase, Record, Steps
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from heatsoak.telemetry.vendors.synthetic import SyntheticCard
+
+
+class SyntheticJob:
+    """Loads one synthetic card and reports what it did; its instants are session time."""
+
+    failure: str | None = None
+    """Arithmetic does not fail."""
+    stderr_tail: Sequence[str] = ()
+
+    def __init__(self, card: SyntheticCard) -> None:
+        """A job on `card`, idle until `start`."""
+        self._card = card
+        self._t_s = 0.0
+        self._records: list[TimedRecord] = []
+        self._is_running = False
+
+    def start(self, t_s: float) -> None:
+        """Put the load on the card, at session time `t_s`."""
+        self._t_s = t_s
+        self._card.start_load(t_s)
+        self._is_running = True
+        info = self._card.info
+        facts = {"synthetic": True}
+        self._report(Hello(t_s, os.getpid(), self._card.unit, info.uuid, info.name, facts))
+        self._report(Phase(t_s, "train"))
+
+    def poll(self, t_s: float) -> Sequence[TimedRecord]:
+        """The counter as it stands at session time `t_s`, and what came before it."""
+        if self._is_running:
+            self._t_s = t_s
+            units = self._card.units_done(t_s)
+            self._report(Steps(t_s, units, self._steps(units), None))
+        records, self._records = self._records, []
+        return records
+
+    def stop(self) -> None:
+        """Take the load off, as of the last poll."""
+        if not self._is_running:
+            return
+        self._is_running = False
+        units = self._card.units_done(self._t_s)
+        self._card.stop_load(self._t_s)
+        self._report(Done(self._t_s, units, self._steps(units)))
+
+    def kill(self) -> None:
+        """The same as `stop`: there is no process."""
+        self.stop()
+
+    def take_log(self) -> Sequence[LogLine]:
+        """Nothing: arithmetic does not print."""
+        return ()
+
+    def take_warnings(self) -> Sequence[str]:
+        """Nothing."""
+        return ()
+
+    def filenos(self) -> Sequence[int]:
+        """Nothing."""
+        return ()
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether it puts no load on the card, and its last record was taken."""
+        return not self._is_running and not self._records
+
+    def _steps(self, units: float) -> int:
+        return int(units / self._card.units_per_step)
+
+    def _report(self, record: Record) -> None:
+        self._records.append(TimedRecord(self._t_s, record))
