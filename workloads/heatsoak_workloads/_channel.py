@@ -101,15 +101,15 @@ class Channel:
 class StopRequest:
     """SIGTERM or SIGINT, as a flag that the training looks at after every batch.
 
-    Before the first step there is nothing to finish: the process says `Done` and ends at once,
-    whatever it is importing or compiling. A second SIGINT ends it at once, too.
+    Before the first batch is done there is nothing to lose: the process says `Done` and ends at
+    once, whatever it is importing or compiling. A second SIGINT ends it at once, too.
     """
 
     def __init__(self, channel: Channel) -> None:
         self._channel = channel
         self._is_set = False
         self.has_started = False
-        """Whether a step has been finished, so that the training loop will see the flag."""
+        """Whether a batch has been trained, so that the training loop will see the flag."""
 
     @property
     def is_set(self) -> bool:

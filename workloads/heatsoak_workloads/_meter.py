@@ -218,7 +218,7 @@ class Meter(Callback):
             loss = outputs["loss"] * trainer.accumulate_grad_batches
             self._loss_asked_s = now_s
         self._finished.add(self.units_done, self.steps_done, loss)
-        self._stop.has_started = self._stop.has_started or self.steps_done > 0
+        self._stop.has_started = True
         if not self._is_warm and self.steps_done >= WARM_STEPS:
             self._is_warm = True
             self._report(self._finished.drain())

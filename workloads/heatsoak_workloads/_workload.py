@@ -7,6 +7,7 @@ A workload file offers `WORKLOAD` (the literal the catalogue reads) and
 from __future__ import annotations
 
 import ctypes
+import logging
 import os
 import platform
 import sys
@@ -56,11 +57,12 @@ ATTENTION_KERNELS = {
 }
 """Kernels of `scaled_dot_product_attention` by the word of the recipe."""
 
-# Lightning's advice that does not fit a soak, one pattern each: windows cost microseconds, nothing
-# is logged, nothing is kept; and its own use of a name that torch has deprecated.
+# Windows cost microseconds, so no workers are needed; a card left alone on purpose; and Lightning's
+# own use of a name that torch has deprecated.
 _EXPECTED_WARNINGS = (
     ".*does not have many workers which may be a bottleneck.*",
     ".*GPU available but not used.*",
+    ".*isinstance\\(treespec, LeafSpec\\).* is deprecated.*",
 )
 _M_TRIM_THRESHOLD = -1
 _M_MMAP_THRESHOLD = -3
@@ -142,6 +144,7 @@ def run(
     meter = Meter(channel, stop, training.count_units)
     for pattern in _EXPECTED_WARNINGS:
         warnings.filterwarnings("ignore", message=pattern)
+    logging.getLogger("lightning.pytorch.utilities.rank_zero").addFilter(_is_no_tip)
     trainer = Trainer(
         accelerator="gpu" if job.is_cuda else "cpu",
         devices=1,
@@ -194,6 +197,11 @@ def usable_cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+def _is_no_tip(record: logging.LogRecord) -> bool:
+    """Whether a line of Lightning's says something about this run, not about its other products."""
+    return "Tip: " not in record.getMessage()
 
 
 def _hello(training: Training, job: Job) -> Hello:
