@@ -199,13 +199,12 @@ def _parse(document: object, provenance: Literal["shipped", "user"]) -> CardProf
     named = _mapping(top.get("facts", {}), "facts")
     _known(named, (*_NUMBERS, *_TEXTS, *_FLAGS), "facts")
     facts = {name: _fact(name, entry, texts) for name, entry in named.items()}
-    tier = top.get("tier")
     pcie_gen, pcie_width = _pcie(facts)
     memory_mib = _upper(facts, "memory_total_mib")
     return CardProfile(
         id=card_id,
         name=_text(top.get("name"), "name"),
-        tier=None if tier is None else _text(tier, "tier"),
+        tier=_optional_text(top.get("tier"), "tier"),
         nvml_names=tuple(_text(name, "nvml.names") for name in names),
         architecture=_string(facts, "architecture"),
         compute_capability=_string(facts, "compute_capability"),
@@ -236,8 +235,8 @@ def _fact(name: str, entry: object, texts: Mapping[str, Any]) -> Fact:
     return Fact(
         value=_value(name, entry.get("value")),
         sources=tuple(str(texts[key]) for key in keys),
-        note=entry.get("note"),
-        confidence=entry.get("confidence"),
+        note=_optional_text(entry.get("note"), f"facts.{name}.note"),
+        confidence=_optional_text(entry.get("confidence"), f"facts.{name}.confidence"),
     )
 
 
@@ -280,6 +279,10 @@ def _text(value: object, where: str) -> str:
     if not isinstance(value, str) or not value:
         raise _SchemaError(f"{where} must be text in quotes, not {value!r}")
     return value
+
+
+def _optional_text(value: object, where: str) -> str | None:
+    return None if value is None else _text(value, where)
 
 
 def _string(facts: Mapping[str, Fact], name: str) -> str | None:

@@ -44,6 +44,8 @@ _LASTING: tuple[FaultKind, ...] = ("lost", "hang")
 _THROTTLE_FRAC = 0.8
 _DISTURBED_SHARE = 0.8
 _SENSOR_NOISE_FRAC = 0.007
+_PAST_STEPS = 3600
+"""Steps of the model whose counter is kept at least."""
 
 # Nominal boost clock by compute capability, memory clock by memory type: of the size real ones are.
 _BOOST_MHZ = {"8.0": 1410.0, "8.9": 2520.0, "9.0": 1830.0, "10.0": 1965.0, "12.0": 2415.0}
@@ -145,6 +147,7 @@ class SyntheticCard:
         # Of its own: how often a card is read must not change what happens to it.
         self._sensor_noise = random.Random(chance.random())
         self._memory_mhz = _MEMORY_MHZ.get((profile.memory_type or "").partition(" ")[0])
+        self._past_units = [0.0]
         self._lock = threading.Lock()
         self._closed = threading.Event()
         self._load_from_s: float | None = None
@@ -189,12 +192,14 @@ class SyntheticCard:
             self._load_until_s = t_s
 
     def units_done(self, t_s: float) -> float:
-        """Units finished up to `t_s`, in whole workload steps; goes on while `read` hangs."""
+        """Units finished up to `t_s`, in whole workload steps; goes on while `read` hangs.
+
+        Exact for the last half hour: at high speed the thread that counts is session seconds
+        behind the one that reads sensors.
+        """
         with self._lock:
             self._advance(t_s)
-            model = self._model
-            behind_s = min(STEP_S, max(0.0, model.steps * STEP_S - t_s))
-            units = model.units - model.rate_per_s * behind_s
+            units = self._units_at(t_s)
             return units // self.units_per_step * self.units_per_step
 
     def asymptote(self) -> Asymptote:
@@ -229,6 +234,14 @@ class SyntheticCard:
     def _is_on(self, kind: FaultKind, t_s: float) -> bool:
         return any(fault.kind == kind and fault.is_active(t_s) for fault in self._faults)
 
+    def _units_at(self, t_s: float) -> float:
+        """The counter at `t_s`, between the two steps around it."""
+        past = self._past_units
+        position = max(0.0, t_s / STEP_S - self._model.steps + len(past) - 1)
+        before = min(int(position), len(past) - 1)
+        after = min(before + 1, len(past) - 1)
+        return past[before] + (past[after] - past[before]) * min(1.0, position - before)
+
     def _advance(self, t_s: float) -> None:
         """Step the model up to the first step at or after `t_s`."""
         model = self._model
@@ -248,6 +261,9 @@ class SyntheticCard:
                     has_load = False
             model.has_load = has_load
             model.step()
+            self._past_units.append(model.units)
+            if len(self._past_units) > 2 * _PAST_STEPS:
+                del self._past_units[:-_PAST_STEPS]
 
     def _sample(self, t_s: float) -> DeviceSample:
         model = self._model
