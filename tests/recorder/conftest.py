@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 from heatsoak.clock import monotonic_s
+from heatsoak.recorder import client
+from heatsoak.recorder.plan import Plan
 
 TINY_WORKLOAD = Path(__file__).with_name("tiny_workload.py")
 
@@ -78,3 +80,59 @@ def wait_gone(mark, deadline_s=5.0):
     while (left := carrying(mark)) and monotonic_s() < give_up_s:
         pause()
     return left
+
+
+TINY_LITERAL = """
+WORKLOAD = {
+    "version": 3,
+    "unit": "samples",
+    "title": "A workload without torch",
+    "archetype": "tests",
+    "kinds": ["cpu", "nvidia"],
+    "sizes": {"cpu-tiny": {"memory_gib": 0.1, "kinds": ["cpu"]}},
+    "defaults": {
+        "size": "cpu-tiny", "context": 0, "micro_batch": 1, "accumulate": 1,
+        "precision": "fp32", "attention": "none", "compile": False, "checkpointing": False,
+        "optimizer": "none", "settings": {},
+    },
+    "options": {"behaviour": "str"},
+}
+"""
+TINY_MAIN = """
+import json, os, runpy, sys
+behaviour = json.loads(os.environ["HEATSOAK_RECIPE"])["settings"].get("behaviour", "")
+sys.argv = [sys.argv[0], *behaviour.split(",")]
+runpy.run_path({path!r}, run_name="__main__")
+"""
+
+
+@pytest.fixture
+def tiny(tmp_path, monkeypatch):
+    """Puts a package of workloads that needs no torch in the place of the real one."""
+    package = tmp_path / "path" / "heatsoak_workloads"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text("")
+    (package / "tiny.py").write_text(TINY_LITERAL)
+    (package / "synthetic.py").write_text(
+        TINY_LITERAL.replace('["cpu", "nvidia"]', '["synthetic"]').replace(
+            '["cpu"]', '["synthetic"]'
+        )
+    )
+    (package / "__main__.py").write_text(TINY_MAIN.format(path=str(TINY_WORKLOAD)))
+    monkeypatch.setenv("PYTHONPATH", str(package.parent), prepend=os.pathsep)
+
+
+@pytest.fixture
+def begin(mark):
+    """Starts runs through the client, and ends those that a test leaves."""
+    started = []
+
+    def start(devices, **asked):
+        started.append(client.start(Plan(devices, **asked)))
+        return started[-1]
+
+    yield start
+    for run in started:
+        if client.is_alive(run):
+            client.kill(run)
+            client.wait_ended(run, 15.0)

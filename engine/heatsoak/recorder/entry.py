@@ -1,0 +1,98 @@
+"""From a plan to a recorder that nobody waits for."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import TYPE_CHECKING
+
+from heatsoak.errors import HeatsoakError, UsageError
+from heatsoak.recorder.plan import Plan
+from heatsoak.recorder.prepare import prepare
+from heatsoak.recorder.recorder import Recorder
+from heatsoak.recorder.registry import Entry, Registry, exclusive_devices, socket_path
+from heatsoak.session.store import SessionWriter
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from heatsoak.recorder.prepare import Prepared
+
+
+def record(text: str) -> None:
+    """Record the run of a plan from its start to its end.
+
+    Args:
+        text: the plan's JSON.
+
+    Raises:
+        HeatsoakError: the plan is refused; only before the line that says the run is ready.
+    """
+    try:
+        plan = Plan.from_json(text)
+    except (ValueError, TypeError) as error:
+        raise UsageError(f"not a plan: {error}") from None
+    registry = Registry()
+    with registry.exclusive():
+        # First, so that a device that a crashed run still loads is free again.
+        notices = registry.clear_crashed()
+    prepared = prepare(plan)
+    try:
+        recorder, socket = _begin(prepared, registry)
+    except HeatsoakError:
+        for device in prepared.devices:
+            device.close()
+        raise
+    _say_ready(prepared, socket, notices)
+    _detach(registry.open_log())
+    recorder.run()
+    registry.leave()
+
+
+def _begin(prepared: Prepared, registry: Registry) -> tuple[Recorder, Path]:
+    infos = [device.info for device in prepared.devices]
+    socket = socket_path(prepared.id)
+    with registry.exclusive():
+        registry.check_free(infos)
+        prepared.path.parent.mkdir(parents=True, exist_ok=True)
+        writer = SessionWriter.create(
+            prepared.path,
+            meta=prepared.meta(socket),
+            devices=infos,
+            jobs=prepared.jobs,
+            force=prepared.plan.force,
+        )
+        entry = Entry(
+            id=prepared.id,
+            path=str(prepared.path),
+            pid=os.getpid(),
+            socket=str(socket),
+            host=prepared.host,
+            devices=exclusive_devices(infos),
+            name=prepared.plan.name,
+        )
+        registry.enter(entry)
+        return Recorder(prepared, writer, socket), socket
+
+
+def _say_ready(prepared: Prepared, socket: Path, notices: Sequence[str]) -> None:
+    line = {
+        "session": str(prepared.path),
+        "id": prepared.id,
+        "pid": os.getpid(),
+        "socket": str(socket),
+        "name": prepared.plan.name,
+        "notices": notices,
+    }
+    print(json.dumps(line), flush=True)  # noqa: T201 - the protocol with the client
+
+
+def _detach(log_fd: int) -> None:
+    """Let go of whoever started us: its terminal may close, its pipes are read to their end."""
+    null = os.open(os.devnull, os.O_RDWR)
+    for fd in (0, 1):
+        os.dup2(null, fd)
+    os.dup2(log_fd, 2)
+    os.close(null)
+    os.close(log_fd)

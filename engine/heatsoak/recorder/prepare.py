@@ -1,0 +1,130 @@
+"""A plan checked against this machine: devices open, jobs known, nothing started yet."""
+
+from __future__ import annotations
+
+import math
+import os
+import secrets
+import socket
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import heatsoak
+from heatsoak.clock import now_utc
+from heatsoak.errors import UsageError
+from heatsoak.launch import catalog
+from heatsoak.session.library import sessions_dir
+from heatsoak.session.rows import JobRow
+from heatsoak.steady_state.protocols import PROTOCOLS
+from heatsoak.telemetry.discovery import open_devices
+from heatsoak.telemetry.vendors.synthetic import SyntheticCard
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from heatsoak.recorder.plan import Plan
+    from heatsoak.steady_state.protocols import Protocol
+    from heatsoak.telemetry.device import Device
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A run that can begin."""
+
+    id: str
+    """Eight hexadecimal digits."""
+    path: Path
+    """Session file; does not exist yet, or may be replaced."""
+    plan: Plan
+    protocol: Protocol
+    devices: tuple[Device, ...]
+    jobs: tuple[JobRow, ...]
+    """A replica for each device, in the order of the devices."""
+    created_utc: str
+    host: str
+
+    @property
+    def provenance(self) -> str:
+        """`synthetic` as soon as one device is, else `measured`."""
+        is_synthetic = any(device.info.kind == "synthetic" for device in self.devices)
+        return "synthetic" if is_synthetic else "measured"
+
+    def meta(self, socket_path: Path) -> dict[str, str]:
+        """What the session file says of the session when it begins."""
+        meta = {
+            "id": self.id,
+            "created_utc": self.created_utc,
+            "host": self.host,
+            "protocol": self.protocol.name,
+            "heatsoak_version": heatsoak.__version__,
+            "speed": f"{self.plan.speed:g}",
+            "seed": str(self.plan.seed),
+            "provenance": self.provenance,
+            "recorder_pid": str(os.getpid()),
+            "socket": str(socket_path),
+            "state": "recording",
+        }
+        return meta | ({"name": self.plan.name} if self.plan.name else {})
+
+
+def prepare(plan: Plan) -> Prepared:
+    """Check a plan and open its devices.
+
+    Raises:
+        UsageError: something in it does not exist or does not fit together.
+        DeviceUnavailableError: a device cannot be read.
+    """
+    if plan.protocol not in PROTOCOLS:
+        raise UsageError(f"unknown protocol {plan.protocol!r}; there is {', '.join(PROTOCOLS)}")
+    if not (math.isfinite(plan.speed) and plan.speed > 0):
+        raise UsageError(f"speed must be a number above 0, not {plan.speed}")
+    if plan.workload is not None:
+        catalog.find_workload(plan.workload)
+    if plan.out is not None and not Path(plan.out).is_absolute():
+        raise UsageError(f"the session file must be given as an absolute path, not {plan.out!r}")
+    devices = tuple(open_devices(plan.devices, seed=plan.seed))
+    try:
+        jobs = _jobs(plan, devices)
+    except UsageError:
+        for device in devices:
+            device.close()
+        raise
+    session_id = secrets.token_hex(4)
+    created_utc = now_utc()
+    stamp = created_utc.translate(str.maketrans("", "", "-:Z")).replace("T", "-")
+    path = sessions_dir() / f"{stamp}-{jobs[0].workload}-{session_id}.heatsoak"
+    return Prepared(
+        id=session_id,
+        path=Path(plan.out) if plan.out is not None else path,
+        plan=plan,
+        protocol=PROTOCOLS[plan.protocol],
+        devices=devices,
+        jobs=jobs,
+        created_utc=created_utc,
+        host=socket.gethostname(),
+    )
+
+
+def _jobs(plan: Plan, devices: Sequence[Device]) -> tuple[JobRow, ...]:
+    if plan.speed != 1 and not all(isinstance(device, SyntheticCard) for device in devices):
+        raise UsageError("only synthetic devices can run at another speed than 1")
+    jobs = []
+    for number, device in enumerate(devices):
+        name = plan.workload or catalog.default_workload([device.info])
+        workload = catalog.find_workload(name)
+        recipe = catalog.make_recipe(workload, device.info, plan.recipe)
+        if workload.needs_training and (problem := catalog.training_problem()) is not None:
+            raise UsageError(f"cannot train {name}: {problem}")
+        jobs.append(
+            JobRow(
+                job_id=f"job-{number}",
+                workload=name,
+                workload_version=workload.version,
+                recipe=recipe,
+                mode="synthetic" if isinstance(device, SyntheticCard) else "replica",
+                unit=workload.unit,
+                device_ids=(device.info.device_id,),
+            )
+        )
+    return tuple(jobs)

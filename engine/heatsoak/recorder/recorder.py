@@ -1,0 +1,375 @@
+"""The one loop that owns a run: readings, jobs, judges, requests and the session file."""
+
+from __future__ import annotations
+
+import os
+import queue
+import select
+import selectors
+import signal
+import sys
+from typing import TYPE_CHECKING, Any
+
+from heatsoak.clock import SessionClock, monotonic_s
+from heatsoak.errors import UsageError
+from heatsoak.launch.child import Child, workload_command, workload_environment
+from heatsoak.launch.processes import become_subreaper
+from heatsoak.launch.synthetic import SyntheticJob
+from heatsoak.recorder.control import Control
+from heatsoak.recorder.pending import Pending
+from heatsoak.recorder.status import status
+from heatsoak.recorder.track import Track
+from heatsoak.session.store import SessionFullError, SessionWriter
+from heatsoak.telemetry.sampler import DeviceFault, Sampler
+from heatsoak.telemetry.vendors.synthetic import SyntheticCard
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from heatsoak.launch.job import Job
+    from heatsoak.recorder.prepare import Prepared
+    from heatsoak.session.rows import JobRow, SessionState
+
+COMMIT_EVERY_S = 1.0
+"""Real seconds between two commits."""
+LOOK_AT_LEAST_EVERY_S = 0.005
+"""Under a high `--speed` the loop looks this often, in real seconds, and no oftener."""
+SILENT_S = 5.0
+"""A device that has not answered for so long (session seconds, at least as many as a real second
+has under `--speed`) is told."""
+WORST_FIRST: tuple[SessionState, ...] = (
+    "interrupted", "failed", "lost", "stuck", "idle", "not-steady", "steady",
+)  # fmt: skip
+"""The state of a session is the worst of its devices'."""
+GONE_WITHIN_S = 30.0
+"""Real seconds after which a process that will not die (one inside a driver's call) is left to
+its guard."""
+LOOK_FOR_END_S = 0.05
+EXTEND_MAX_S = 7 * 86400.0
+MARK_CHARS = 1000
+
+
+class Recorder:
+    """Owns one run from its first reading to the closed file."""
+
+    def __init__(self, prepared: Prepared, writer: SessionWriter, socket_path: Path) -> None:
+        """Make ready; nothing is loaded or read before `run`.
+
+        Args:
+            prepared: the run.
+            writer: its session file, created.
+            socket_path: where to listen for requests.
+        """
+        become_subreaper()
+        self._prepared = prepared
+        self._writer = writer
+        self._pending = Pending()
+        self._clock = SessionClock(prepared.plan.speed)
+        self._selector = selectors.DefaultSelector()
+        self._control = Control(socket_path, self._selector, self._answer)
+        self._sampler = Sampler(prepared.devices, self._clock)
+        infos = {device.info.device_id: device.info for device in prepared.devices}
+        self._tracks = [
+            Track(row, self._job(row), [infos[i] for i in row.device_ids], prepared.protocol)
+            for row in prepared.jobs
+        ]
+        self._track_of = {i: track for track in self._tracks for i in track.devices}
+        self._last_sample_s: dict[str, float] = {}
+        self._silent: set[str] = set()
+        self._lost: set[str] = set()
+        self._evaluated_s = 0.0
+        self._end_reason: str | None = None
+        """Set once the run is ending."""
+        self._is_over = False
+        """Whether the run ended because there was nothing more to learn."""
+        self._is_killed = False
+        self._gone_by_s = float("inf")
+        self._signals = 0
+
+    def run(self) -> None:
+        """Record until the run is over; returns when its file is closed."""
+        self._watch_signals()
+        try:
+            self._start()
+            self._loop()
+        finally:
+            error = sys.exception()
+            if error is not None:  # A defect of ours: the file must say so before we go.
+                words = f"the recorder failed: {type(error).__name__}: {error}"
+                self._end_reason = " ".join(words.split())
+                self._is_killed = True
+            self._finish()
+
+    # -- the loop ------------------------------------------------------------------------------
+
+    def _start(self) -> None:
+        t_s = self._clock.now_s()
+        self._sampler.start()
+        for track in self._tracks:
+            track.start(t_s, self._pending)
+            for fd in track.job.filenos():
+                self._selector.register(fd, selectors.EVENT_READ, None)
+
+    def _loop(self) -> None:
+        look_every_s = max(LOOK_AT_LEAST_EVERY_S, min(1.0, 1.0 / self._clock.speed))
+        look_at_s = monotonic_s()
+        commit_at_s = look_at_s + COMMIT_EVERY_S
+        while not self._is_finished():
+            now_s = monotonic_s()
+            is_woken = False
+            for key, _ in self._selector.select(max(0.0, look_at_s - now_s)):
+                if key.data is None:
+                    is_woken = True
+                else:
+                    key.data()
+            now_s = monotonic_s()
+            if is_woken or now_s >= look_at_s:
+                self._look()
+                look_at_s = max(look_at_s + look_every_s, now_s)
+            if now_s >= commit_at_s:
+                self._commit()
+                self._control.expire()
+                commit_at_s = max(commit_at_s + COMMIT_EVERY_S, now_s)
+
+    def _look(self) -> None:
+        """Take in everything there is, then judge."""
+        t_s = self._clock.now_s()
+        self._take_readings()
+        self._tell_silence(t_s)
+        for track in self._tracks:
+            if not track.job.is_gone:
+                fds = set(track.job.filenos())
+                track.poll(t_s, self._pending)
+                for fd in fds - set(track.job.filenos()):
+                    self._selector.unregister(fd)
+        if self._end_reason is not None:
+            return
+        self._evaluated_s = max(self._evaluated_s, self._known_until_s(t_s))
+        for track in self._tracks:
+            track.evaluate(self._evaluated_s, self._pending)
+        if all(track.is_over for track in self._tracks):
+            self._is_over = True
+            self._end("; ".join(self._endings()))
+
+    def _take_readings(self) -> None:
+        while True:
+            try:
+                reading = self._sampler.readings.get_nowait()
+            except queue.Empty:
+                return
+            track = self._track_of[reading.device_id]
+            if isinstance(reading, DeviceFault):
+                if reading.kind == "lost":
+                    self._lost.add(reading.device_id)
+                track.add_fault(reading, self._pending)
+            else:
+                self._last_sample_s[reading.device_id] = reading.t_s
+                self._pending.samples.append(reading)
+                track.add_sample(reading)
+
+    def _known_until_s(self, t_s: float) -> float:
+        """Up to when the readings are complete: under `--speed` a moment late is minutes."""
+        live = [
+            last_s + 1.0
+            for device_id, last_s in self._last_sample_s.items()
+            if device_id not in self._silent and device_id not in self._lost
+        ]
+        return min([t_s, *live])
+
+    def _tell_silence(self, t_s: float) -> None:
+        limit_s = max(SILENT_S, self._clock.speed)
+        for device_id, silent_s in self._sampler.silent_s(t_s).items():
+            if device_id in self._lost:
+                continue
+            if silent_s > limit_s and device_id not in self._silent:
+                self._silent.add(device_id)
+                text = f"{device_id} has not answered for {silent_s:.0f} s"
+                self._pending.event(t_s, "silent", text, device_id=device_id)
+            elif silent_s <= limit_s and device_id in self._silent:
+                self._silent.discard(device_id)
+                text = f"{device_id} answers again"
+                self._pending.event(t_s, "silent", text, device_id=device_id)
+
+    def _commit(self) -> None:
+        try:
+            self._writer.write(self._pending.take())
+        except SessionFullError as error:
+            self._interrupt(str(error))
+            for track in self._tracks:
+                track.job.kill()
+
+    # -- the end -------------------------------------------------------------------------------
+
+    def _is_finished(self) -> bool:
+        if self._end_reason is None:
+            return False
+        is_gone = all(track.job.is_gone for track in self._tracks)
+        return is_gone or self._is_killed or monotonic_s() > self._gone_by_s
+
+    def _end(self, reason: str) -> None:
+        """The run ends; its jobs are asked to."""
+        self._end_reason = self._end_reason or reason
+        self._gone_by_s = min(self._gone_by_s, monotonic_s() + GONE_WITHIN_S)
+        for track in self._tracks:
+            track.job.stop()
+
+    def _interrupt(self, reason: str) -> None:
+        """End the run before it is over."""
+        if self._end_reason is not None:
+            return
+        t_s = self._clock.now_s()
+        for track in self._tracks:
+            track.close(t_s, "interrupted", reason, self._pending)
+        self._end(reason)
+
+    def _kill(self, reason: str) -> None:
+        self._interrupt(reason)
+        self._is_killed = True
+        self._gone_by_s = monotonic_s() + GONE_WITHIN_S
+        for track in self._tracks:
+            track.job.kill()
+
+    def _finish(self) -> None:
+        """Close everything, in the order in which it depends on each other."""
+        t_s = self._clock.now_s()
+        self._sampler.stop()
+        for track in self._tracks:
+            track.job.kill()
+        self._wait_gone()
+        self._take_readings()
+        is_cut_short = self._is_killed and not self._is_over
+        reason = self._end_reason or "the run ended"
+        for track in self._tracks:
+            track.poll(t_s, self._pending)
+            if is_cut_short:
+                track.close(t_s, "interrupted", reason, self._pending)
+            track.finish(t_s, self._pending)
+        state: SessionState = "interrupted" if is_cut_short else self._state()
+        for device_id, count in self._sampler.late_ticks().items():
+            if count:
+                text = f"{count} readings of {device_id} came late and were left out"
+                self._pending.event(t_s, "warning", text, device_id=device_id, late_ticks=count)
+        self._pending.event(t_s, "end", reason, state=state)
+        self._pending.meta |= {"state": state, "end_reason": reason}
+        try:
+            self._writer.write(self._pending.take())
+        except SessionFullError:
+            # Readings and all do not fit any more; that it ended, and why, still may.
+            self._write_end_only(t_s, state, reason)
+        self._writer.close(state)
+        self._control.close()
+        for device in self._prepared.devices:
+            device.close()
+
+    def _write_end_only(self, t_s: float, state: SessionState, reason: str) -> None:
+        self._pending.event(t_s, "end", reason, state=state)
+        self._pending.meta |= {"state": state, "end_reason": reason}
+        try:
+            self._writer.write(self._pending.take())
+        except SessionFullError:
+            print(reason, file=sys.stderr)  # noqa: T201 - goes to the registry's log
+
+    def _wait_gone(self) -> None:
+        """Until no job has a process left; one that hangs in a driver is its guard's to end."""
+        until_s = min(self._gone_by_s, monotonic_s() + GONE_WITHIN_S)
+        while monotonic_s() < until_s:
+            for track in self._tracks:
+                track.poll(self._clock.now_s(), self._pending)
+            if all(track.job.is_gone for track in self._tracks):
+                return
+            fds = [fd for track in self._tracks for fd in track.job.filenos()]
+            select.select(fds, [], [], LOOK_FOR_END_S)
+        left = [track.row.job_id for track in self._tracks if not track.job.is_gone]
+        if left:
+            text = f"processes of {', '.join(left)} have not ended; their guards wait for them"
+            self._pending.event(self._clock.now_s(), "warning", text)
+
+    def _state(self) -> SessionState:
+        states = {verdict.state for track in self._tracks for verdict in track.verdicts.values()}
+        return next((state for state in WORST_FIRST if state in states), "interrupted")
+
+    def _endings(self) -> Iterable[str]:
+        """Why each device ended, in words."""
+        for track in self._tracks:
+            for device_id, verdict in track.verdicts.items():
+                words = track.end_words.get(device_id, verdict.reason)
+                yield words if words.startswith(device_id) else f"{device_id}: {words}"
+
+    # -- requests and signals ------------------------------------------------------------------
+
+    def _watch_signals(self) -> None:
+        """SIGTERM and SIGINT end the run as a stop does, the second of them at once."""
+        read_fd, write_fd = os.pipe()
+        os.set_blocking(read_fd, False)
+        os.set_blocking(write_fd, False)
+        signal.set_wakeup_fd(write_fd, warn_on_full_buffer=False)
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: None)
+        self._selector.register(read_fd, selectors.EVENT_READ, lambda: self._on_signal(read_fd))
+
+    def _on_signal(self, read_fd: int) -> None:
+        for number in os.read(read_fd, 64):
+            if number not in (signal.SIGTERM, signal.SIGINT):
+                continue
+            self._signals += 1
+            if self._signals == 1:
+                self._interrupt(f"stopped by {signal.Signals(number).name}")
+            else:
+                self._kill(f"killed by a second {signal.Signals(number).name}")
+
+    def _answer(self, request: dict[str, Any]) -> dict[str, Any]:
+        """The answer to a request of the control socket."""
+        t_s = self._clock.now_s()
+        match request.get("command"):
+            case "status":
+                return status(
+                    self._prepared,
+                    self._tracks,
+                    t_s=t_s,
+                    is_ending=self._end_reason is not None,
+                    silent=self._silent,
+                )
+            case "stop":
+                self._interrupt("stopped by the user")
+            case "kill":
+                self._kill("ended at once by the user")
+            case "mark":
+                text = request.get("text")
+                if not isinstance(text, str) or not text.strip():
+                    raise UsageError("a mark needs a text")
+                self._pending.event(t_s, "mark", text.strip()[:MARK_CHARS])
+            case "extend":
+                self._extend(t_s, request.get("seconds"))
+            case other:
+                raise UsageError(
+                    f"unknown command {other!r}; there is status, stop, kill, mark, extend"
+                )
+        return {}
+
+    def _extend(self, t_s: float, seconds: object) -> None:
+        if isinstance(seconds, bool) or not isinstance(seconds, int | float):
+            raise UsageError("extend needs a number of seconds")
+        if not 0 < seconds <= EXTEND_MAX_S:
+            raise UsageError(f"extend takes more than 0 and at most {EXTEND_MAX_S:.0f} s")
+        for track in self._tracks:
+            track.judge.extend(float(seconds))
+        self._pending.event(t_s, "extend", f"{seconds:g} s more before the time-out",
+                            seconds=seconds)  # fmt: skip
+
+    def _job(self, row: JobRow) -> Job:
+        prepared = self._prepared
+        device = next(d for d in prepared.devices if d.info.device_id == row.device_ids[0])
+        if isinstance(device, SyntheticCard):
+            return SyntheticJob(device)
+        environment = workload_environment(
+            os.environ,
+            session_id=prepared.id,
+            recipe=row.recipe,
+            device=device.info,
+            seed=prepared.plan.seed,
+        )
+        uuid = device.info.uuid if device.info.kind == "nvidia" else None
+        command = workload_command(row.workload)
+        return Child(command, environment, self._clock, expected_uuid=uuid)
