@@ -10,6 +10,8 @@ from heatsoak.profiles import card_profiles
 from heatsoak.telemetry.vendors import cpu, nvidia, synthetic
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from heatsoak.telemetry.device import Device, DeviceInfo
 
 _SYNTHETIC = "synthetic"
@@ -62,35 +64,13 @@ def _open(word: str, seed: int, ordinal: int) -> list[Device]:
         return [cpu.CpuDevice()]
     if word == _SYNTHETIC or word.startswith(f"{_SYNTHETIC}:"):
         return _open_synthetic(word, seed, ordinal)
-    if word == "all":
-        problem = nvidia.problem()
-        if problem is not None:
-            raise DeviceUnavailableError(f"no card for 'all': {problem}; the CPU is -d cpu")
-        return _open_indices(list(range(nvidia.count_cards())))
-    if word.isdecimal():
-        problem = nvidia.problem()
-        if problem is not None:
-            raise DeviceUnavailableError(f"device {word} cannot be read: {problem}")
-        if int(word) >= nvidia.count_cards():
-            raise UsageError(f"there is no device {word}; {_say_what_exists()}")
-        return [nvidia.NvidiaDevice(int(word))]
-    if word.startswith(_UUIDS):
-        return [_open_uuid(word)]
+    if word == "all" or word.isdecimal() or word.startswith(_UUIDS):
+        with nvidia.kept_open():
+            return _open_nvidia(word)
     raise UsageError(f"unknown device {word!r}; {_say_what_exists()}")
 
 
-def _open_indices(indices: list[int]) -> list[Device]:
-    devices: list[Device] = []
-    try:
-        devices += [nvidia.NvidiaDevice(index) for index in indices]
-    except DeviceUnavailableError:
-        for device in devices:
-            device.close()
-        raise
-    return devices
-
-
-def _open_uuid(word: str) -> Device:
+def _open_nvidia(word: str) -> list[Device]:
     if word.startswith("MIG-"):
         raise UsageError(
             f"device {word!r} is a part of a card, which reports no power or temperature of its "
@@ -98,7 +78,31 @@ def _open_uuid(word: str) -> Device:
         )
     problem = nvidia.problem()
     if problem is not None:
-        raise DeviceUnavailableError(f"device {word} cannot be read: {problem}")
+        hint = "; the host CPU is -d cpu" if word == "all" else ""
+        raise DeviceUnavailableError(f"device {word} cannot be read: {problem}{hint}")
+    if word == "all":
+        return _open_indices(range(nvidia.count_cards()))
+    if word.isdecimal():
+        if int(word) >= nvidia.count_cards():
+            raise UsageError(f"there is no device {word}; {_say_what_exists()}")
+        return [nvidia.NvidiaDevice(int(word))]
+    return [nvidia.NvidiaDevice(_index_of(word))]
+
+
+def _open_indices(indices: Iterable[int]) -> list[Device]:
+    devices: list[Device] = []
+    try:
+        for index in indices:
+            devices.append(nvidia.NvidiaDevice(index))  # noqa: PERF401 - a failure closes the rest
+    except DeviceUnavailableError:
+        for device in devices:
+            device.close()
+        raise
+    return devices
+
+
+def _index_of(word: str) -> int:
+    """The NVML index of the one card whose UUID begins so."""
     found = [info for info in nvidia.discover() if info.uuid.startswith(word)]
     exact = [info for info in found if info.uuid == word]
     found = exact or found
@@ -107,7 +111,7 @@ def _open_uuid(word: str) -> Device:
     if len(found) > 1:
         uuids = ", ".join(info.uuid for info in found)
         raise UsageError(f"device {word!r} could be any of {uuids}; give more of it")
-    return nvidia.NvidiaDevice(int(found[0].device_id))
+    return int(found[0].device_id)
 
 
 def _open_synthetic(word: str, seed: int, ordinal: int) -> list[Device]:

@@ -7,6 +7,7 @@ raises `DeviceLostError`.
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from dataclasses import dataclass
 from functools import partial
@@ -18,7 +19,7 @@ from heatsoak.telemetry.device import DeviceInfo, DeviceLostError, DeviceReadErr
 from heatsoak.telemetry.sample import DeviceSample
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 Fate = Literal["unsupported", "lost", "transient"]
 
@@ -27,7 +28,7 @@ _ERRORS: dict[int, tuple[Fate, str]] = {
     2: ("unsupported", "the driver does not accept the query"),
     3: ("unsupported", "not supported by this card or driver"),
     4: ("unsupported", "not permitted to this user"),
-    6: ("lost", "the GPU is no longer found"),
+    6: ("unsupported", "the driver finds nothing under this query"),
     9: ("lost", "the NVIDIA driver was unloaded"),
     13: ("unsupported", "this driver has no such function"),
     15: ("lost", "the GPU is lost (it has fallen off the bus)"),
@@ -61,6 +62,8 @@ _STATE_BITS = 0x001 | 0x002 | 0x100
 
 _LIMITS: dict[str, tuple[float, float]] = {
     "power_w": (0.0, 20_000.0),
+    "energy_j": (0.0, 1e15),
+    "memory_used_bytes": (0.0, 1e15),
     "temperature_c": (-40.0, 126.0),
     "sm_clock_mhz": (0.0, 20_000.0),
     "mem_clock_mhz": (0.0, 100_000.0),
@@ -75,10 +78,8 @@ _LIMITS: dict[str, tuple[float, float]] = {
 _NOT_AVAILABLE = (0xFFFFFFFF, 0xFFFFFFFF / 1000, float((1 << 64) - 1), (1 << 64) - 1)
 """The largest integers, with which drivers say "none" (also as milliwatts turned into watts)."""
 _SENSOR_GPU = 0
-_CLOCK_SM = 1
-_CLOCK_MEM = 2
-_THRESHOLD_SLOWDOWN = 1
-_THRESHOLD_GPU_MAX = 3
+_CLOCK_SM, _CLOCK_MEM = 1, 2
+_THRESHOLD_SLOWDOWN, _THRESHOLD_GPU_MAX = 1, 3
 _THRESHOLDS_C = (50.0, 126.0)
 """Newer cards answer with a margin such as -2, which is no temperature."""
 
@@ -86,35 +87,45 @@ _THRESHOLDS_C = (50.0, 126.0)
 def problem() -> str | None:
     """One sentence on why no NVIDIA card can be read, or None when one can."""
     try:
-        with _Nvml() as nvml:
-            return None if nvml.nvmlDeviceGetCount() > 0 else NO_CARDS
+        return None if _count() > 0 else NO_CARDS
     except _StartError as error:
         return str(error)
-    except _error_class() as error:
-        return _start_problem(error.value)
+
+
+@contextlib.contextmanager
+def kept_open() -> Iterator[None]:
+    """Keep NVML open over several calls: without persistence mode each start wakes every card."""
+    nvml = _Nvml()
+    try:
+        nvml.open()
+    except _StartError:
+        yield
+        return
+    try:
+        yield
+    finally:
+        nvml.close()
 
 
 def discover() -> list[DeviceInfo]:
     """The NVIDIA cards that can be read now; [] without a driver."""
     infos = []
-    for index in range(count_cards()):
-        try:
-            device = NvidiaDevice(index)
-        except DeviceUnavailableError:
-            continue
-        infos.append(device.info)
-        device.close()
+    with kept_open():
+        for index in range(count_cards()):
+            try:
+                device = NvidiaDevice(index)
+            except DeviceUnavailableError:
+                continue
+            infos.append(device.info)
+            device.close()
     return infos
 
 
 def count_cards() -> int:
     """How many cards the driver counts, readable or not; 0 without a driver."""
     try:
-        with _Nvml() as nvml:
-            return int(nvml.nvmlDeviceGetCount())
+        return _count()
     except _StartError:
-        return 0
-    except _error_class():
         return 0
 
 
@@ -142,7 +153,7 @@ class NvidiaDevice:
             self._info, self._fields = _probe(nvml, handle, index)
         except (nvml.NVMLError, DeviceLostError) as error:
             self._nvml_session.close()
-            text = _say(error.value) if isinstance(error, nvml.NVMLError) else str(error)
+            text = _classify(error.value)[1] if isinstance(error, nvml.NVMLError) else str(error)
             raise DeviceUnavailableError(f"device {index} cannot be read: {text}") from error
 
     @property
@@ -204,7 +215,7 @@ class _StartError(Exception):
 
 
 class _Nvml:
-    """One use of NVML: initialised on entry, let go on exit (NVML counts the uses)."""
+    """One use of NVML, from `open` to `close`; NVML counts the uses."""
 
     def open(self) -> Any:  # noqa: ANN401 - the untyped module
         import pynvml
@@ -222,25 +233,25 @@ class _Nvml:
         except self._nvml.NVMLError:
             return  # a driver that is gone cannot be let go of
 
-    def __enter__(self) -> Any:  # noqa: ANN401 - the untyped module
-        return self.open()
 
-    def __exit__(self, *_: object) -> None:
-        self.close()
+def _count() -> int:
+    """How many cards the driver counts.
 
-
-def _error_class() -> Any:  # noqa: ANN401 - an exception class of the untyped module
-    import pynvml
-
-    return pynvml.NVMLError
+    Raises:
+        _StartError: there is no driver that could count.
+    """
+    session = _Nvml()
+    nvml = session.open()
+    try:
+        return int(nvml.nvmlDeviceGetCount())
+    except nvml.NVMLError as error:
+        raise _StartError(_start_problem(error.value)) from error
+    finally:
+        session.close()
 
 
 def _classify(code: int) -> tuple[Fate, str]:
     return _ERRORS.get(code, ("transient", f"NVML error {code}"))
-
-
-def _say(code: int) -> str:
-    return _classify(code)[1]
 
 
 def _start_problem(code: int) -> str:
@@ -357,7 +368,7 @@ class _Asker:
             value = float(get())
         except self._nvml.NVMLError as error:
             if _classify(error.value)[0] == "lost":
-                raise DeviceLostError(_say(error.value)) from error
+                raise DeviceLostError(_classify(error.value)[1]) from error
             return None
         return None if value in _NOT_AVAILABLE else value
 
@@ -382,6 +393,6 @@ class _Asker:
             value = get()
         except self._nvml.NVMLError as error:
             if _classify(error.value)[0] == "lost":
-                raise DeviceLostError(_say(error.value)) from error
+                raise DeviceLostError(_classify(error.value)[1]) from error
             return None
         return value.decode() if isinstance(value, bytes) else str(value)
