@@ -76,3 +76,10 @@ def nan_mean(values: Array) -> float:
     """Mean of the finite values, NaN without any."""
     finite = values[np.isfinite(values)]
     return float(finite.mean()) if finite.size else float("nan")
+
+
+def last(values: Array, n: int) -> Array:
+    """The last `n` values, filled up with NaN in front where there are fewer."""
+    if len(values) >= n:
+        return values[len(values) - n :]
+    return np.concatenate([np.full(n - len(values), np.nan), values])

@@ -11,6 +11,7 @@ from heatsoak.steady_state.protocols import (
     LIMIT_NEAR_C,
     LIMIT_NEAR_R_C,
     LIMIT_REACH_C,
+    LIMIT_ZONE_C,
     REACH_FACTOR,
     RELAX_FACTOR,
     RELAX_SHARE,
@@ -49,10 +50,10 @@ class Row:
     """A channel among the rows of a fit."""
 
     channel: Channel
-    full: int
-    """Its row in the fit of the whole window."""
-    half: int | None
-    """Its row in the fit of the second half, or None."""
+    index: int
+    """Its row in the fits."""
+    is_curved: bool
+    """Whether the second half of the window is also judged alone."""
     now: float
     """Its latest value: °C or points of fan; for the others percent, unused."""
 
@@ -84,7 +85,12 @@ class Rules:
         self._slow_rate = SLOW_RATE_PCT * protocol.rate_pct / 1.5
 
     def test(
-        self, row: Row, *, leads: bool, limit_c: float | None = None, fan_max: float | None = None
+        self,
+        row: Row,
+        *,
+        leads: bool,
+        limit_c: float | None = None,
+        fan_max_pct: float | None = None,
     ) -> Test:
         """Test one channel.
 
@@ -92,22 +98,22 @@ class Rules:
             row: where its fits are.
             leads: whether the slow mode is held against it, as against temperature.
             limit_c: temperature limit, for temperature.
-            fan_max: highest fan speed in percent, for the fan.
+            fan_max_pct: highest fan speed in percent, for the fan.
         """
         margin, unit = self._margins[row.channel]
         margin *= self._factor
-        value, estimate = self._full.bound(row.full, with_slow=leads)
+        value, estimate = self._full.bound(row.index, with_slow=leads)
         ok = value <= margin
         if self._is_late and row.channel != "temperature":
             ok = ok or (estimate <= RELAX_SHARE * margin and value <= RELAX_FACTOR * margin)
-        slow = float(self._full.r[row.full, -1])
-        se = float(self._full.se[row.full, -1])
+        slow = float(self._full.r[row.index, -1])
+        se = float(self._full.se[row.index, -1])
         why = "" if ok else "bound"
         if not why:
-            why = self._veto(row, slow, se, margin, limit_c, fan_max)
-        if not why and row.half is not None and self._half is not None:
-            r = abs(float(self._half.r[row.half, -1]))
-            if r - float(self._half.se[row.half, -1]) > margin:
+            why = self._veto(row, slow, se, margin, limit_c, fan_max_pct)
+        if not why and row.is_curved and self._half is not None:
+            r = abs(float(self._half.r[row.index, -1]))
+            if r - float(self._half.se[row.index, -1]) > margin:
                 why = "curvature"
         bound = Bound(row.channel, value, margin, unit, not why)
         return Test(bound, slow, why)
@@ -119,7 +125,7 @@ class Rules:
         se: float,
         margin: float,
         limit_c: float | None,
-        fan_max: float | None,
+        fan_max_pct: float | None,
     ) -> str:
         """What speaks against the channel although its bound is within the margin."""
         size, is_sure = abs(slow), abs(slow) > VETO_SES * se
@@ -129,13 +135,18 @@ class Rules:
         if row.channel == "rate":
             return "slow" if is_sure and size > self._slow_rate * self._factor else ""
         if row.channel == "fan":
-            top = (fan_max if fan_max is not None else 100.0) - 1.0
+            top = (fan_max_pct if fan_max_pct is not None else 100.0) - 1.0
             if slow > 0 and row.now < top and reach >= top and is_sure:
                 return "headroom"
             return "slow" if is_sure and size > FAN_VETO_POINTS else ""
-        if limit_c is not None and row.now < limit_c - LIMIT_REACH_C:
-            if slow > 0 and reach >= limit_c - LIMIT_REACH_C:
-                return "limit"
-            if row.now >= limit_c - LIMIT_NEAR_C and size > LIMIT_NEAR_R_C:
-                return "limit"
+        if limit_c is None:
+            return ""
+        if row.now >= limit_c - LIMIT_ZONE_C:
+            # At its limit and not slowed down yet: slowdown may set in late and deep, and a
+            # degree of rounding hides which side of the limit it is on.
+            return "limit" if row.now + abs(slow) + se >= limit_c - LIMIT_REACH_C else ""
+        if slow > 0 and reach >= limit_c - LIMIT_REACH_C:
+            return "limit"
+        if row.now >= limit_c - LIMIT_NEAR_C and size > LIMIT_NEAR_R_C:
+            return "limit"
         return ""

@@ -32,6 +32,8 @@ STALL_DROP_FRAC: Final = 0.10
 STALL_MADS: Final = 5.0
 """A second is stalled when its rate is below the median of the last minute by the larger of these:
 the data loader's hiccups say nothing about heat."""
+STALL_MAX_SHARE: Final = 0.3
+"""Where more of a window looks stalled than this, it is the signal (a throttle's sawtooth)."""
 HAMPEL_HALF_BINS: Final = 6
 HAMPEL_MADS: Final = 5.0
 HAMPEL_MIN_FRAC: Final = 0.01
@@ -49,6 +51,7 @@ FROZEN_S: Final = 300.0
 """Every channel identical for so long and no advancing counter: a dead log, not a steady one."""
 COLD_STUCK_S: Final = 240.0
 """A temperature that never moved from before the load until so long into it is stuck."""
+IDLE_BINS: Final = 6
 IDLE_UTILIZATION_PCT: Final = 5.0
 IDLE_POWER_FRAC: Final = 0.35
 """Below these a device whose counter stands still is idle, above them it hangs (`stuck`)."""
@@ -85,6 +88,12 @@ LRV_BATCHES: Final = (8, 12, 16)
 LRV_FLOOR: Final = 0.1
 """Long-run variance by batch means, the largest of these, at least this share of the variance:
 neighbouring bins are alike, and a lucky quiet window must not fake certainty."""
+HALF_WINDOW_BINS: Final = 6
+"""Fewer bins in the second half of the window say nothing about curvature."""
+WANDER_BATCHES: Final = (5, 12)
+WANDER_MAX: Final = 4.0
+"""The long-run variance is scaled by its growth from short to long batches, at most so much: a
+workload whose speed wanders has no sustained rate, however flat a few minutes look."""
 VETO_SES: Final = 2.0
 SLOW_RATE_PCT: Final = 0.3
 """A drift at the slow time constant vetoes when significant and above the margin (rate: this)."""
@@ -100,6 +109,7 @@ FAN_VETO_POINTS: Final = 8.0
 LIMIT_NEAR_C: Final = 2.0
 LIMIT_NEAR_R_C: Final = 1.0
 LIMIT_REACH_C: Final = 0.75
+LIMIT_ZONE_C: Final = 1.0
 REACH_FACTOR: Final = 1.5
 """A fan about to run out, or a temperature about to reach its limit, changes everything after it:
 it vetoes while the extrapolation (this times what is to come) touches the end."""
@@ -116,6 +126,10 @@ HALF_WIDTH_FACTOR: Final = 2.1
 POOL_S: Final = 1800.0
 """Long-run variance is pooled over so long and earlier epochs: a lucky quiet stretch must not fake
 precision."""
+POOL_EPOCHS: Final = 8
+POOL_FACTOR: Final = 4.0
+"""So many earlier epochs count, each as at most this times the present variance: what they went
+through is not what is reported."""
 REPORT_MIN_S: Final = 120.0
 U95_FACTOR: Final = 1.25
 U95_PCT_PER_C: Final = 0.3

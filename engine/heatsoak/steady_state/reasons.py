@@ -5,15 +5,24 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
     from heatsoak.steady_state.bounds import Test
+    from heatsoak.steady_state.epoch import Reset
+    from heatsoak.steady_state.subject import Subject
     from heatsoak.steady_state.verdict import Channel
 
-NAMES: dict[Channel, str] = {
+_NAMES: dict[Channel, str] = {
     "rate": "throughput",
     "power": "power",
     "clock": "clock",
     "temperature": "temperature",
     "fan": "fan",
+}
+_BEFORE_PROGRESS = {
+    None: "no progress yet: waiting for the workload to start",
+    "start": "no progress yet: the workload is starting",
+    "compile": "compiling",
 }
 
 
@@ -27,7 +36,7 @@ def duration(seconds: float) -> str:
 
 
 def span(left: tuple[float, float] | None) -> str:
-    """`6 to 25 min`, or nothing where nothing can be said."""
+    """`; 6 to 25 min`, or nothing where nothing can be said."""
     if left is None:
         return ""
     low, high = duration(left[0]), duration(left[1])
@@ -36,6 +45,20 @@ def span(left: tuple[float, float] | None) -> str:
     if low.split()[1] == high.split()[1]:
         low = low.split()[0]
     return f"; {low} to {high}"
+
+
+def before_progress(phase: str | None) -> str:
+    """What is waited for before the first unit of work."""
+    return _BEFORE_PROGRESS.get(phase, "no progress yet")
+
+
+def after_reset(reset: Reset | None) -> str:
+    """Why it is warming again."""
+    if reset is None:
+        return "waiting for the load to go on for a while"
+    if reset.row < 0:
+        return "settling again: the card began to slow down for its temperature"
+    return f"settling again after a disturbance ({100 * reset.change_frac:+.0f} %)"
 
 
 def blocked(test: Test) -> str:
@@ -55,30 +78,58 @@ def blocked(test: Test) -> str:
         if test.why == "headroom":
             return "fan about to run out of headroom"
         return f"fan still moving, {bound.value:.0f} points to come, {bound.margin:.0f} allowed"
-    name = {"rate": "rate", "power": "power", "clock": "clock"}[bound.channel]
-    value = bound.value if test.why == "bound" else abs(to_come)
     if test.why == "bound":
-        return f"{name} still drifting, {value:.1f} % to come, {bound.margin:.1f} % allowed"
-    return f"{name} still drifting slowly, about {value:.1f} % to come"
+        return (
+            f"{bound.channel} still drifting, {bound.value:.1f} % to come, "
+            f"{bound.margin:.1f} % allowed"
+        )
+    return f"{bound.channel} still drifting slowly, about {abs(to_come):.1f} % to come"
 
 
-def stood_on(channels: tuple[Channel, ...], stuck: tuple[str, ...], missing: bool) -> str:
+def while_judging(subject: Subject, blocked_by_id: Mapping[str, str], noise: str) -> str:
+    """What a device waits for: itself, another device of its job, or noise.
+
+    Args:
+        subject: the device.
+        blocked_by_id: what blocks each device that does not pass.
+        noise: why the interval does not close, or empty.
+    """
+    own = blocked_by_id.get(subject.info.device_id)
+    if own:
+        return own
+    if not subject.tests:
+        return "no readings and no progress to judge"
+    for device_id, why in blocked_by_id.items():
+        return f"waiting for {device_id}: {why}"
+    return noise or "holding still to be sure"
+
+
+def at_time_out(subject: Subject) -> str:
+    """What kept it from steady, when the time is up."""
+    if subject.blocking is not None:
+        return blocked(subject.blocking)
+    if subject.tests:
+        return "it did not hold still long enough, or its noise left the interval too wide"
+    return "nothing could be judged: too little time or too few readings"
+
+
+def stood_on(channels: tuple[Channel, ...], stuck: Collection[str], *, is_bare: bool) -> str:
     """What the judgement stands on, where that is less than usual; else nothing.
 
     Args:
         channels: those judged.
-        stuck: channels that are excluded because they do not move.
-        missing: whether the device reports no hardware channel at all.
+        stuck: channels left out because they do not move.
+        is_bare: whether the device reports no hardware channel at all.
     """
     parts = []
     if stuck:
         verb = "is" if len(stuck) == 1 else "are"
-        parts.append(f"{' and '.join(stuck)} {verb} stuck and left out")
+        parts.append(f"{' and '.join(sorted(stuck))} {verb} stuck and left out")
     if channels == ("rate",):
-        why = ": this device reports no power, temperature or clock" if missing else ""
+        why = ": this device reports no power, temperature or clock" if is_bare else ""
         parts.append(f"judged on throughput alone{why}")
     elif channels and "rate" not in channels:
-        parts.append("judged without throughput: no counter")
-    elif channels and len(channels) <= 2:
-        parts.append("judged on " + " and ".join(NAMES[c] for c in channels) + " alone")
+        parts.append("judged without throughput")
+    elif channels and len(channels) == 2:
+        parts.append("judged on " + " and ".join(_NAMES[c] for c in channels) + " alone")
     return "; ".join(parts)

@@ -1,0 +1,39 @@
+"""The watch after the freeze: do the frozen numbers stay true?"""
+
+from __future__ import annotations
+
+from math import isfinite
+from typing import TYPE_CHECKING
+
+from heatsoak.steady_state.bins import nan_mean
+from heatsoak.steady_state.protocols import BIN_S, SUPERSEDED_FRAC, U95_FACTOR, WATCH_MEAN_S
+
+if TYPE_CHECKING:
+    from heatsoak.steady_state.bins import Array
+    from heatsoak.steady_state.subject import Subject
+    from heatsoak.steady_state.throughput import Throughput
+    from heatsoak.steady_state.verdict import Figure
+
+
+def moved(job: Throughput | None, subject: Subject, frozen_bin: int, k: int) -> str:
+    """In words, how the last five minutes contradict the frozen numbers; empty if they do not."""
+    start = k + 1 - int(WATCH_MEAN_S // BIN_S)
+    if subject.frozen is None or start <= frozen_bin:
+        return ""
+    if job is not None:
+        rate = job.bins.get("rate", start, k + 1)
+        words = _change("rate", subject.frozen.throughput, rate)
+        if words:
+            return words
+    power = subject.readings.bins.get("power", start, k + 1)
+    return _change("power", subject.frozen.power_w, power)
+
+
+def _change(name: str, figure: Figure | None, values: Array) -> str:
+    if figure is None or figure.mean == 0:
+        return ""
+    change = nan_mean(values) / figure.mean - 1.0
+    half_width = (figure.u95 or 0.0) / abs(figure.mean) / U95_FACTOR
+    if isfinite(change) and abs(change) > max(SUPERSEDED_FRAC, 2.0 * half_width):
+        return f"the {name} moved by {100 * change:+.1f} %"
+    return ""

@@ -1,0 +1,210 @@
+"""The usable channels of a window as rows of one fit, and the newest bins of a job's series."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from heatsoak.steady_state.bins import last, nan_mean, nan_median
+from heatsoak.steady_state.bounds import Row, Rules, Test
+from heatsoak.steady_state.drift import fit, time_constants
+from heatsoak.steady_state.epoch import SPAN_BINS
+from heatsoak.steady_state.protocols import (
+    BIN_S,
+    FLOOR_C,
+    FLOOR_PCT,
+    FLOOR_POINTS,
+    HALF_WINDOW_BINS,
+    HAMPEL_HALF_BINS,
+    HAMPEL_MADS,
+    HAMPEL_MAX_SHARE,
+    HAMPEL_MIN_FRAC,
+    STALL_MAX_SHARE,
+    THERMAL_DUTY,
+    VALID_SHARE,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from heatsoak.steady_state.bins import Array, Table
+    from heatsoak.steady_state.protocols import Protocol
+    from heatsoak.steady_state.subject import Subject
+    from heatsoak.steady_state.throughput import Throughput
+    from heatsoak.steady_state.verdict import Channel
+
+HARDWARE: tuple[Channel, ...] = ("power", "clock", "temperature", "fan")
+_FLOORS: dict[Channel, float] = {
+    "rate": FLOOR_PCT,
+    "power": FLOOR_PCT,
+    "clock": FLOOR_PCT,
+    "temperature": FLOOR_C,
+    "fan": FLOOR_POINTS,
+}
+_CURVED = ("temperature", "power", "clock")
+"""Channels whose second half of the window is also judged alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """One usable channel over a window."""
+
+    subject: Subject | None
+    """Whose it is; None for the job's rate."""
+    channel: Channel
+    values: Array
+    """Percent of the mean; °C and points of fan as they are; NaN is missing."""
+    now: float
+    """Mean of the last three bins, for °C and points."""
+
+
+def relative(values: Array, outlier: Array | None = None) -> Array | None:
+    """Values in percent of their mean, without outliers; None where too few are valid."""
+    finite = np.isfinite(values)
+    if not finite.size or finite.mean() < VALID_SHARE:
+        return None
+    if outlier is not None:
+        is_out = finite & (outlier > 0)
+        if is_out.sum() <= HAMPEL_MAX_SHARE * finite.sum():
+            values = np.where(is_out, np.nan, values)
+    mean = nan_mean(values)
+    if not mean > 0:
+        return None
+    scaled: Array = 100.0 * values / mean
+    return scaled
+
+
+def window_series(
+    job: Throughput | None, subjects: Sequence[Subject], start: int, end: int
+) -> list[Series]:
+    """The usable channels of bins `start` to `end` (exclusive)."""
+    out: list[Series] = []
+    n = end - start
+    view = "_flow" if job is None or not _stalls_too_much(job, start, end) else ""
+    if job is not None:
+        column = "flow" if view else "rate"
+        values = relative(
+            last(job.bins.get(column, start, end), n),
+            last(job.bins.get("outlier", start, end), n) if view else None,
+        )
+        if values is not None:
+            out.append(Series(None, "rate", values, 0.0))
+    for subject in subjects:
+        bins = subject.readings.bins
+        for channel in HARDWARE:
+            raw = last(bins.get(f"{channel}{view}", start, end), n)
+            if channel in ("power", "clock"):
+                outlier = last(bins.get(f"{channel}_outlier", start, end), n) if view else None
+                scaled = relative(raw, outlier)
+                if scaled is not None:
+                    out.append(Series(subject, channel, scaled, 0.0))
+            elif np.isfinite(raw).mean() >= VALID_SHARE:
+                out.append(Series(subject, channel, raw, nan_mean(raw[-3:])))
+    return out
+
+
+def _stalls_too_much(job: Throughput, start: int, end: int) -> bool:
+    """Whether what looks like stalls is so much of the window that it is the signal."""
+    active = np.nansum(job.bins.get("active", start, end))
+    flow = np.nansum(job.bins.get("active_flow", start, end))
+    return bool(active > 0 and flow < (1.0 - STALL_MAX_SHARE) * active)
+
+
+def run_tests(
+    protocol: Protocol,
+    job: Throughput | None,
+    subjects: Sequence[Subject],
+    window: tuple[int, int],
+    *,
+    is_holding: bool,
+    is_late: bool,
+) -> None:
+    """Test every usable channel of the window; leaves the tests with their subjects."""
+    start, end = window
+    rows = window_series(job, subjects, start, end)
+    for subject in subjects:
+        subject.tests = []
+        duty = nan_mean(subject.readings.bins.get("thermal", start, end))
+        subject.is_throttled = bool(duty > THERMAL_DUTY)
+    if not rows:
+        return
+    y = np.array([row.values for row in rows])
+    floor = np.array([_FLOORS[row.channel] for row in rows])
+    n = end - start
+    full = fit(y, time_constants(n * BIN_S, protocol.slow_s), floor)
+    m = n // 2
+    half = None
+    if m >= HALF_WINDOW_BINS:
+        half = fit(y[:, n - m :], time_constants(m * BIN_S, protocol.slow_s), floor)
+    rules = Rules(protocol, full, half, is_holding=is_holding, is_late=is_late)
+    has_temperature = {id(row.subject) for row in rows if row.channel == "temperature"}
+    has_hardware = any(row.subject is not None for row in rows)
+    rate: Test | None = None
+    for i, series in enumerate(rows):
+        owner = series.subject
+        row = Row(series.channel, i, series.channel in _CURVED, series.now)
+        if owner is None:
+            rate = rules.test(row, leads=not has_hardware)
+            continue
+        # Without a temperature, or with one that a limit holds still, only power and clock tell
+        # of the case: the slow mode is held against them.
+        is_blind = id(owner) not in has_temperature or owner.is_throttled
+        leads = series.channel == "temperature" or (is_blind and series.channel != "fan")
+        owner.tests.append(
+            rules.test(
+                row,
+                leads=leads,
+                limit_c=None if owner.is_throttled else owner.info.temperature_limit_c,
+                fan_max_pct=owner.info.fan_max_pct,
+            )
+        )
+    if rate is not None:
+        for subject in subjects:
+            subject.tests.insert(0, rate)
+
+
+def newest_series(job: Throughput | None, subjects: Sequence[Subject], k: int) -> Array:
+    """The newest `SPAN_BINS` of rate, power and clock, un-stalled, one row each."""
+    first, end = k + 1 - SPAN_BINS, k + 1
+    rows = [last(job.bins.get("flow", first, end), SPAN_BINS)] if job is not None else []
+    for subject in subjects:
+        bins = subject.readings.bins
+        rows.append(last(bins.get("power_flow", first, end), SPAN_BINS))
+        rows.append(last(bins.get("clock_flow", first, end), SPAN_BINS))
+    return np.array(rows) if rows else np.empty((0, SPAN_BINS))
+
+
+def newest_thermal(subjects: Sequence[Subject], k: int) -> Array:
+    """The newest `SPAN_BINS` of thermal slowdown, one row per device that reports reasons."""
+    rows = [
+        last(subject.readings.bins.get("thermal", k + 1 - SPAN_BINS, k + 1), SPAN_BINS)
+        for subject in subjects
+        if subject.readings.has_reasons
+    ]
+    return np.array(rows) if rows else np.empty((0, SPAN_BINS))
+
+
+def mark_outliers(job: Throughput | None, subjects: Sequence[Subject], k: int) -> None:
+    """Hampel over the newest bins, whose neighbours on both sides may have come since."""
+    half = HAMPEL_HALF_BINS
+    tables: list[tuple[Table, str, str]] = []
+    if job is not None:
+        tables.append((job.bins, "flow", "outlier"))
+    for subject in subjects:
+        bins = subject.readings.bins
+        tables += [(bins, f"{name}_flow", f"{name}_outlier") for name in ("power", "clock")]
+    if not tables:
+        return
+    first, span = k - 3 * half, 3 * half + 1
+    tail = np.array([last(table.get(name, first, k + 1), span) for table, name, _ in tables])
+    padded = np.concatenate([tail, np.full((len(tables), half), np.nan)], axis=1)
+    around = np.lib.stride_tricks.sliding_window_view(padded, 2 * half + 1, axis=1)[:, half:]
+    values = tail[:, 2 * half :]
+    middle = nan_median(around)
+    spread = nan_median(np.abs(around - middle[..., None]))
+    limit = np.maximum(HAMPEL_MADS * spread, HAMPEL_MIN_FRAC * np.abs(middle))
+    flags = (np.abs(values - middle) > limit).astype(np.float64)
+    for row, (table, _, column) in zip(flags, tables, strict=True):
+        table.put(column, k + 1 - len(row), row)

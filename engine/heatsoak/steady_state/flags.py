@@ -1,0 +1,69 @@
+"""Flags: what a reader must know beside the numbers."""
+
+from __future__ import annotations
+
+from math import nan
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from heatsoak.steady_state.bins import nan_mean
+from heatsoak.steady_state.channels import HARDWARE
+from heatsoak.steady_state.protocols import (
+    CAPPED_DUTY,
+    EXTERNAL_CAP_FRAC,
+    IDLE_BINS,
+    IDLE_POWER_FRAC,
+    IDLE_UTILIZATION_PCT,
+    THROTTLED_DUTY,
+    UNSATURATED_FRAC,
+)
+
+if TYPE_CHECKING:
+    from heatsoak.steady_state.readings import Readings
+    from heatsoak.steady_state.subject import Subject
+    from heatsoak.steady_state.verdict import Flag
+
+
+def power_flags(readings: Readings, start: int, end: int) -> list[Flag]:
+    """What held the device back over bins `start` to `end`: heat, its limit, its surroundings."""
+    flags: list[Flag] = []
+    thermal = nan_mean(readings.bins.get("thermal", start, end))
+    capped = nan_mean(readings.bins.get("capped", start, end))
+    power = nan_mean(readings.bins.get("power", start, end))
+    limit = readings.power_limit_w
+    share = power / limit if limit else nan
+    if thermal > THROTTLED_DUTY:
+        flags.append("throttled")
+    if capped > CAPPED_DUTY:
+        flags.append("external-cap" if share < EXTERNAL_CAP_FRAC else "power-capped")
+    elif share < UNSATURATED_FRAC and not thermal > THROTTLED_DUTY:
+        flags.append("unsaturated")
+    return flags
+
+
+def is_headroom_unknown(subject: Subject) -> bool:
+    """No temperature, no fan and no limit: nobody can say what it has left."""
+    seen = subject.channels
+    return (
+        "temperature" not in seen
+        and "fan" not in seen
+        and subject.info.temperature_limit_c is None
+        and subject.readings.power_limit_w is None
+    )
+
+
+def is_bare(readings: Readings, end: int) -> bool:
+    """Whether the device has lately reported no hardware channel at all."""
+    bins = readings.bins
+    return not any(np.isfinite(bins.get(name, end - 60, end)).any() for name in HARDWARE)
+
+
+def is_idle(readings: Readings, end: int) -> bool:
+    """Whether the hardware says that the device lately does nothing."""
+    utilization = nan_mean(readings.bins.get("utilization", end - IDLE_BINS, end))
+    if np.isfinite(utilization):
+        return utilization < IDLE_UTILIZATION_PCT
+    power = nan_mean(readings.bins.get("power", end - IDLE_BINS, end))
+    limit = readings.power_limit_w
+    return bool(limit is not None and power < IDLE_POWER_FRAC * limit)

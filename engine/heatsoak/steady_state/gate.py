@@ -1,0 +1,124 @@
+"""The precision gate: which window to report, and whether its interval is narrow enough."""
+
+from __future__ import annotations
+
+from math import inf, isfinite, nan
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from heatsoak.steady_state.bins import last
+from heatsoak.steady_state.channels import relative
+from heatsoak.steady_state.drift import fit, time_constants, wander
+from heatsoak.steady_state.protocols import BIN_S, POOL_EPOCHS, POOL_FACTOR, REPORT_MIN_S
+from heatsoak.steady_state.sustained import half_width_pct
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from heatsoak.steady_state.bins import Array
+    from heatsoak.steady_state.protocols import Protocol
+    from heatsoak.steady_state.subject import Subject
+    from heatsoak.steady_state.throughput import Throughput
+
+RATE = ""
+"""Key of the job's rate among the long-run variances; a device's power has its device_id."""
+
+
+class Gate:
+    """Long-run variances of the plain view, pooled over the window and earlier epochs."""
+
+    def __init__(self, protocol: Protocol) -> None:
+        """Begin without history."""
+        self._protocol = protocol
+        self._pooled: dict[str, float] = {}
+        self._earlier: dict[str, list[tuple[float, int]]] = {}
+
+    def pooled(self, key: str) -> float:
+        """Pooled long-run variance of `RATE` or a device's power, percent squared, or NaN."""
+        return self._pooled.get(key, nan)
+
+    def pool(
+        self, job: Throughput | None, subjects: Sequence[Subject], window: tuple[int, int]
+    ) -> None:
+        """Take the long-run variance of this window, pooled with that of earlier epochs."""
+        n = window[1] - window[0]
+        for key, value in self._measure(job, subjects, window).items():
+            total, weight = value * n, n
+            for before, bins in self._earlier.get(key, []):
+                total += min(before, POOL_FACTOR * value) * bins
+                weight += bins
+            self._pooled[key] = max(value, total / weight)
+
+    def end_epoch(
+        self, job: Throughput | None, subjects: Sequence[Subject], window: tuple[int, int]
+    ) -> None:
+        """Remember an epoch that ended, by its last window."""
+        for key, value in self._measure(job, subjects, window).items():
+            earlier = self._earlier.setdefault(key, [])
+            earlier.append((value, window[1] - window[0]))
+            del earlier[:-POOL_EPOCHS]
+
+    def _measure(
+        self, job: Throughput | None, subjects: Sequence[Subject], window: tuple[int, int]
+    ) -> dict[str, float]:
+        start, end = window
+        n = end - start
+        rows: dict[str, Array | None] = {}
+        if job is not None:
+            rows[RATE] = relative(last(job.bins.get("rate", start, end), n))
+        for subject in subjects:
+            power = last(subject.readings.bins.get("power", start, end), n)
+            rows[subject.info.device_id] = relative(power)
+        kept = {key: row for key, row in rows.items() if row is not None}
+        if not kept:
+            return {}
+        y = np.array(list(kept.values()))
+        drift = fit(y, time_constants(n * BIN_S, self._protocol.slow_s), np.zeros(len(kept)))
+        grown = drift.lrv * wander(y)
+        return dict(zip(kept, grown.tolist(), strict=True))
+
+    def report_window(
+        self,
+        job: Throughput | None,
+        subjects: Sequence[Subject],
+        window: tuple[int, int],
+        hold_bin: int,
+        *,
+        is_late: bool,
+    ) -> tuple[tuple[int, int] | None, str]:
+        """The window to report: from the hold, extended back as far as its interval needs.
+
+        Returns:
+            The bins `(start, end)` and "", or None and in words why the interval does not close.
+        """
+        gate = self._protocol.late_gate_pct if is_late else self._protocol.gate_pct
+        start, end = window
+        self.pool(job, subjects, window)
+        n_max = end - start
+        n = min(n_max, max(int(REPORT_MIN_S // BIN_S), end - hold_bin))
+        while True:
+            worst, name = self.widest(job, subjects, (end - n, end))
+            if worst <= gate:
+                return (end - n, end), ""
+            if n >= n_max:
+                return None, f"{name} too noisy: ±{worst:.1f} %, needs ±{gate:.1f} %"
+            need = int(n * (worst / gate) ** 2) if isfinite(worst) else n_max
+            n = min(n_max, max(n + 1, need))
+
+    def widest(
+        self, job: Throughput | None, subjects: Sequence[Subject], window: tuple[int, int]
+    ) -> tuple[float, str]:
+        """The widest half-width of rate and power over a window, in percent, and whose it is."""
+        worst, name = -1.0, ""
+        if job is not None:
+            half, _ = half_width_pct(job.bins.get("rate", *window), self.pooled(RATE))
+            worst, name = (half if isfinite(half) else inf), "rate"
+        for subject in subjects:
+            if "power" not in subject.channels:
+                continue
+            power = subject.readings.bins.get("power", *window)
+            half, _ = half_width_pct(power, self.pooled(subject.info.device_id))
+            if isfinite(half) and half > worst:
+                worst, name = half, "power"
+        return worst, name
