@@ -1,0 +1,242 @@
+"""What a session found, as the public document `heatsoak-result/1`.
+
+Its shape is `heatsoak-result-1.schema.json` beside this file.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from heatsoak.profiles import card_profiles
+from heatsoak.session import codec
+from heatsoak.session.access import reading
+from heatsoak.session.tail import jobs_of
+from heatsoak.steady_state.verdict import FINAL_STATES
+
+if TYPE_CHECKING:
+    import sqlite3
+    from pathlib import Path
+
+    from heatsoak.session.rows import JobRow
+    from heatsoak.steady_state.verdict import Result, Sustained, Verdict
+    from heatsoak.telemetry.device import DeviceInfo
+
+SCHEMA = "heatsoak-result/1"
+FIGURES = (
+    "throughput", "all_in_throughput", "power_w", "temperature_c", "sm_clock_mhz", "mem_clock_mhz",
+    "utilization_pct", "memory_used_bytes", "joules_per_unit",
+)  # fmt: skip
+EXIT_CODES = {
+    "steady": 0, "not-steady": 3, "stuck": 3, "idle": 3, "failed": 4, "lost": 5,
+    "interrupted": 130,
+}  # fmt: skip
+
+
+def exit_code(state: str) -> int | None:
+    """The exit code of a command that watched a session to this end; None while it records."""
+    return EXIT_CODES.get(state)
+
+
+def result_entry(result: Result, info: DeviceInfo, unit: str) -> dict[str, Any]:
+    """The entry of one device in `devices[]`.
+
+    Args:
+        result: what the judge found; frozen once its verdict is steady.
+        info: the device.
+        unit: what its job counts.
+    """
+    is_frozen = result.verdict.state == "steady"
+    numbers = None if result.numbers is None else _numbers(result.numbers)
+    boost = result.boost
+    return _identity(info) | {
+        "unit": unit,
+        "verdict": _verdict(result.verdict),
+        "sustained": numbers if is_frozen else None,
+        "last_window": None if is_frozen else numbers,
+        "energy": None if result.numbers is None else _energy(result.numbers),
+        "boost": None if boost is None else asdict(boost),
+        "at_10_min": result.at_10_min,
+        "at_20_min": result.at_20_min,
+        "throttle": None if result.numbers is None else dict(result.numbers.throttle_frac),
+    }
+
+
+def load_result(path: Path) -> dict[str, Any]:
+    """The document of a session, finished or still being recorded.
+
+    Raises:
+        UsageError: the file is not there, no session, or of a newer version.
+    """
+    with reading(path) as connection:
+        connection.execute("BEGIN")
+        meta: dict[str, str] = dict(connection.execute("SELECT key, value FROM meta"))
+        jobs = jobs_of(connection)
+        devices = _devices(connection, jobs)
+        environment = {
+            key: json.loads(data)
+            for key, data in connection.execute("SELECT key, data FROM environment")
+        }
+    by_id = {device["device_id"]: device for device in devices}
+    return {
+        "schema": SCHEMA,
+        "session": {
+            "id": meta["id"],
+            "name": meta.get("name"),
+            "created_utc": meta["created_utc"],
+            "host": meta["host"],
+            "protocol": meta["protocol"],
+            "state": meta["state"],
+            "end_reason": meta.get("end_reason"),
+            "speed": float(meta["speed"]),
+            "seed": int(meta["seed"]),
+            "heatsoak_version": meta["heatsoak_version"],
+            "environment": environment,
+        },
+        "jobs": [_job(job, [by_id[i] for i in job.device_ids]) for job in jobs],
+        "devices": devices,
+        "economics": None,
+        "warnings": _warnings(meta, devices),
+    }
+
+
+def _devices(connection: sqlite3.Connection, jobs: tuple[JobRow, ...]) -> list[dict[str, Any]]:
+    units = {device_id: job.unit for job in jobs for device_id in job.device_ids}
+    frozen: dict[str, dict[str, Any]] = {
+        device_id: json.loads(data)
+        for device_id, data in connection.execute(
+            "SELECT device_id, data FROM results ORDER BY rowid"
+        )
+    }
+    verdicts = {
+        verdict.device_id: verdict
+        for verdict in map(
+            codec.verdict_of,
+            connection.execute(
+                "SELECT * FROM verdicts WHERE rowid IN "
+                "(SELECT max(rowid) FROM verdicts GROUP BY device_id)"
+            ),
+        )
+    }
+    rows = connection.execute("SELECT info FROM devices ORDER BY rowid")
+    infos = [codec.device_of(info) for (info,) in rows]
+    return [
+        frozen.get(info.device_id)
+        or _unfinished(info, verdicts.get(info.device_id), units.get(info.device_id, "units"))
+        for info in infos
+    ]
+
+
+def _unfinished(info: DeviceInfo, verdict: Verdict | None, unit: str) -> dict[str, Any]:
+    """The entry of a device whose recorder did not come to a result, or not yet."""
+    nothing = dict.fromkeys(
+        ("sustained", "last_window", "energy", "boost", "at_10_min", "at_20_min", "throttle")
+    )
+    return (
+        _identity(info)
+        | {"unit": unit, "verdict": None if verdict is None else _verdict(verdict)}
+        | nothing
+    )
+
+
+def _identity(info: DeviceInfo) -> dict[str, Any]:
+    return {
+        "device_id": info.device_id,
+        "uuid": info.uuid,
+        "name": info.name,
+        "card": info.card,
+        "kind": info.kind,
+        "provenance": info.provenance,
+    }
+
+
+def _verdict(verdict: Verdict) -> dict[str, Any]:
+    return {
+        "state": verdict.state,
+        "flags": list(verdict.flags),
+        "frozen_at_s": verdict.frozen_at_s,
+        "window_start_s": verdict.window_start_s,
+        "window_s": verdict.window_s,
+        "blocked_by": verdict.blocked_by,
+        "channels": list(verdict.channels),
+        "reason": verdict.reason,
+    }
+
+
+def _numbers(numbers: Sustained) -> dict[str, Any]:
+    figures = {name: getattr(numbers, name) for name in FIGURES}
+    return {"window_start_s": numbers.window_start_s, "window_s": numbers.window_s} | {
+        name: None if figure is None else asdict(figure) for name, figure in figures.items()
+    }
+
+
+def _energy(numbers: Sustained) -> dict[str, Any]:
+    counter_j, integrated_j = numbers.counter_j, numbers.integrated_j
+    gap = None if not counter_j or integrated_j is None else integrated_j / counter_j - 1
+    return {
+        "method": numbers.energy_method,
+        "counter_j": counter_j,
+        "integrated_j": integrated_j,
+        "gap_frac": gap,
+    }
+
+
+def _job(job: JobRow, devices: list[dict[str, Any]]) -> dict[str, Any]:
+    numbers = devices[0]["sustained"] if devices else None
+    throughput = numbers["throughput"] if numbers else None
+    facts = {key: value for key, value in job.facts.items() if key != "integrity"}
+    return {
+        "job_id": job.job_id,
+        "workload": job.workload,
+        "version": job.workload_version,
+        "recipe": json.loads(job.recipe.to_json()),
+        "recipe_hash": job.recipe.hash,
+        "mode": job.mode,
+        "unit": job.unit,
+        "devices": list(job.device_ids),
+        "facts": facts,
+        "throughput": throughput,
+        "all_in_throughput": numbers["all_in_throughput"] if numbers else None,
+        "mfu": _mfu(job, devices, throughput),
+        "integrity": job.facts.get("integrity"),
+        "scaling": None,
+    }
+
+
+def _mfu(
+    job: JobRow, devices: list[dict[str, Any]], throughput: dict[str, Any] | None
+) -> dict[str, Any]:
+    """Model FLOPs a second over the card's peak: dense BF16 with FP32 accumulation.
+
+    Null unless the device was measured, its card is known by its whole name, and the workload
+    says what a unit costs. Against a GEMM measured hot on this very card: not measured yet.
+    """
+    nominal = None
+    flops_per_unit = job.facts.get("flops_per_unit")
+    is_measured = all(device["provenance"] == "measured" for device in devices)
+    profile = card_profiles().get(devices[0]["card"] or "") if devices and is_measured else None
+    if throughput and flops_per_unit and profile and job.recipe.precision == "bf16":
+        peak = profile.bf16_dense_flops
+        nominal = throughput["mean"] * flops_per_unit / (peak * len(devices)) if peak else None
+    return {"nominal_frac": nominal, "measured_frac": None}
+
+
+def _warnings(meta: dict[str, str], devices: list[dict[str, Any]]) -> list[str]:
+    warnings = []
+    for device in devices:
+        where = f"{device['device_id']}:"
+        if device["provenance"] != "measured":
+            warnings.append(f"{where} {device['provenance']} figures; not measured on a real card")
+        gap = device["energy"]["gap_frac"] if device["energy"] else None
+        if gap is not None and abs(gap) > 0.05:
+            warnings.append(f"{where} energy counter and integral of power differ by {gap:+.0%}")
+        flags = device["verdict"]["flags"] if device["verdict"] else []
+        if "superseded" in flags:
+            warnings.append(f"{where} the rate moved on after the freeze; soak again, longer")
+    if meta["protocol"] == "smoke":
+        warnings.append("protocol smoke: a demonstration, never a sustained result")
+    states = {d["verdict"]["state"] if d["verdict"] else None for d in devices}
+    if meta["state"] == "recording" or not states <= FINAL_STATES:
+        warnings.append("the session has not come to its end; nothing here is final")
+    return warnings
