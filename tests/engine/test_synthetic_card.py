@@ -80,8 +80,9 @@ def test_three_time_constants_show():
     idle_c, final_c = t_c[0], mean(samples[-300:], "temperature_c")
     rise_c = final_c - idle_c
     assert 0.2 < (t_c[3] - idle_c) / rise_c < 0.4
-    assert 0.7 < (t_c[200] - idle_c) / rise_c < 0.9
-    assert (t_c[600] - idle_c) / rise_c < 0.95
+    # The heat sink has settled after four of its time constants, the case has hardly begun.
+    assert 0.8 < (t_c[200] - idle_c) / rise_c < 0.95
+    assert mean(samples[580:620], "temperature_c") < final_c - 1
     assert all(value == int(value) for value in t_c)
 
 
