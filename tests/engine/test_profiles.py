@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+import heatsoak
 from heatsoak.errors import UsageError
 from heatsoak.profiles import card_for_name, card_profiles, load_card
 
@@ -136,3 +140,24 @@ def test_importing_reads_nothing():
         [sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True
     )
     assert done.stdout.strip() == "False"
+
+
+def test_an_installed_package_reads_its_own_copy(tmp_path):
+    # As a wheel lays it out: the data folder lies beside the module of the same name.
+    package = Path(heatsoak.__file__).parent
+    shutil.copytree(package, tmp_path / "heatsoak", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(package.parents[1] / "profiles", tmp_path / "heatsoak" / "profiles")
+    (tmp_path / "heatsoak" / "profiles" / "cards" / "rtx-5090.yaml").unlink()
+    code = (
+        "import heatsoak.profiles as p; cards = p.card_profiles(); "
+        "print(p.__file__, len(cards), 'rtx-5090' in cards)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", code],
+        env={**os.environ, "PYTHONPATH": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == [str(tmp_path / "heatsoak" / "profiles.py"), "15", "False"]
