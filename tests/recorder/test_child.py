@@ -146,9 +146,15 @@ def test_a_bad_line_is_told_and_not_fatal(run, until):
 
 def test_a_flood_of_output_is_drained_and_bounded(run, until):
     one = run("chatty")
-    until(lambda: len(one.poll().log) == 4000)
-    until(lambda: sum(isinstance(r.record, progress.Steps) for r in one.poll().records) > 3)
-    assert len(one.log) == 4000
+    polls = 0
+
+    def count():
+        nonlocal polls
+        polls += 1
+        return sum(isinstance(timed.record, progress.Steps) for timed in one.poll().records)
+
+    until(lambda: count() > 3)
+    assert 100 <= len(one.log) <= 100 * polls
     assert one.log[0].text == "all work and no play [31m makes a dull log"
     one.child.stop()
     until(one.is_gone)

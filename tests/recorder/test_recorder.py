@@ -11,11 +11,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from heatsoak.session.result import exit_code, load_result
 
 from heatsoak.errors import DeviceUnavailableError, UsageError
 from heatsoak.recorder import client
 from heatsoak.recorder.plan import Plan
+from heatsoak.session.result import exit_code, load_result
 
 pytestmark = pytest.mark.usefixtures("tiny")
 
@@ -39,7 +39,7 @@ def test_two_synthetic_cards_reach_steady_state(begin, until):
 def test_a_lost_card_ends_only_its_own_part(begin):
     run = begin("synthetic:rtx-5090+lost@30,synthetic:rtx-5090", speed=60.0, protocol="smoke")
     client.wait_ended(run, 60.0)
-    states = {d["id"]: d["verdict"]["state"] for d in load_result(run.path)["devices"]}
+    states = {d["device_id"]: d["verdict"]["state"] for d in load_result(run.path)["devices"]}
     assert states["synthetic-0"] == "lost"
     assert states["synthetic-1"] in ("steady", "not-steady")
     assert _meta(run)["state"] == "lost"
@@ -244,7 +244,7 @@ def test_a_full_disk_stops_the_run_with_a_sentence(begin, until, tmp_path):
     disk = tmp_path / "disk"
     disk.mkdir()
     mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(disk)], capture_output=True
+        ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(disk)], capture_output=True
     )
     if mounted.returncode != 0:
         pytest.skip("a tmpfs cannot be mounted here")

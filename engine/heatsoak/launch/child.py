@@ -285,11 +285,7 @@ def workload_environment(
         device: what to train on; the only device the child can see.
         seed: seed of weights and data.
     """
-    environment = dict(base)
-    # An empty part of PYTHONPATH would put the working directory on the child's path.
-    parts = [p for p in environment.pop("PYTHONPATH", "").split(os.pathsep) if p.startswith("/")]
-    if parts:
-        environment["PYTHONPATH"] = os.pathsep.join(parts)
+    environment = with_absolute_python_path(base)
     is_nvidia = device.kind == "nvidia"
     return environment | {
         "PYTHONSAFEPATH": "1",
@@ -300,6 +296,16 @@ def workload_environment(
         "HEATSOAK_SEED": str(seed),
         "HEATSOAK_DEVICE": device.uuid if is_nvidia else "cpu",
     }
+
+
+def with_absolute_python_path(environment: Mapping[str, str]) -> dict[str, str]:
+    """The environment with only the absolute parts of PYTHONPATH.
+
+    An empty or relative part would put the working directory on a program's path, `-P` or not.
+    """
+    kept = dict(environment)
+    parts = [part for part in kept.pop("PYTHONPATH", "").split(os.pathsep) if part.startswith("/")]
+    return kept | ({"PYTHONPATH": os.pathsep.join(parts)} if parts else {})
 
 
 def signal_name(number: int) -> str:

@@ -6,8 +6,8 @@ import os
 from collections import deque
 from typing import Literal
 
-KEPT_LINES = 4000
-"""Lines of one stream that go to the session's log; the last ones are known beside it."""
+KEPT_LINES = 100
+"""Lines of one stream and poll that go to the session's log: the last ones; nobody reads more."""
 LINE_CHARS = 500
 TAIL_LINES = 20
 READ_BYTES = 64 * 1024
@@ -27,33 +27,36 @@ class Output:
         self.dropped = 0
         """Lines that are in no log because there were too many."""
         self._rest = b""
-        self._kept = 0
 
     def poll(self) -> list[str]:
         """The lines that were finished since the last poll, as far as they are kept."""
-        kept = []
+        lines: deque[str] = deque(maxlen=KEPT_LINES)
+        count = 0
         taken = 0
         while self.fd is not None and taken < BUDGET_BYTES:
             try:
                 data = os.read(self.fd, READ_BYTES)
             except BlockingIOError:
                 break
-            if not data:
-                self.close()
-                break
             taken += len(data)
-            kept += self._cut(data)
-        return kept
+            finished = self._cut(data) if data else self._end()
+            count += len(finished)
+            lines += finished
+        self.dropped += count - len(lines)
+        self.tail += lines
+        return list(lines)
 
     def close(self) -> None:
-        """Let go of the pipe; an unfinished line counts as one."""
-        if self.fd is None:
-            return
-        os.close(self.fd)
-        self.fd = None
-        if self._rest:
-            self._keep(self._rest)
-            self._rest = b""
+        """Let go of the pipe."""
+        if self.fd is not None:
+            os.close(self.fd)
+            self.fd = None
+
+    def _end(self) -> list[str]:
+        """The other end is closed: an unfinished line counts as one."""
+        self.close()
+        rest, self._rest = self._rest, b""
+        return _texts([rest])
 
     def _cut(self, data: bytes) -> list[str]:
         *lines, rest = (self._rest + data).split(b"\n")
@@ -62,19 +65,18 @@ class Output:
             rest = b""
         # A progress bar repaints its line with \r for hours; only what it ended as counts.
         self._rest = rest[rest.rfind(b"\r", 0, -1) + 1 :] if b"\r" in rest else rest
-        return [text for line in lines if (text := self._keep(line)) is not None]
+        return _texts(lines)
 
-    def _keep(self, line: bytes) -> str | None:
+
+def _texts(lines: list[bytes]) -> list[str]:
+    """What of these lines is text that can be shown."""
+    texts = []
+    for line in lines:
         shown = line.rstrip(b"\r").rpartition(b"\r")[2][: LINE_CHARS * 4]
         text = printable(shown.decode(errors="replace"))[:LINE_CHARS].rstrip()
-        if not text:
-            return None
-        self.tail.append(text)
-        if self._kept >= KEPT_LINES:
-            self.dropped += 1
-            return None
-        self._kept += 1
-        return text
+        if text:
+            texts.append(text)
+    return texts
 
 
 def printable(text: str) -> str:

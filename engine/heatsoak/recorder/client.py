@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from heatsoak.clock import monotonic_s
 from heatsoak.errors import DeviceUnavailableError, HeatsoakError, UsageError
+from heatsoak.launch.child import with_absolute_python_path
 from heatsoak.recorder.registry import Entry, Registry
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ def start(plan: Plan) -> Running:
     command = [sys.executable, "-P", "-m", "heatsoak.recorder"]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        start_new_session=True,
+        start_new_session=True, env=with_absolute_python_path(os.environ),
     ) as process:  # fmt: skip
         try:
             out, err = process.communicate(plan.to_json().encode(), READY_WITHIN_S)

@@ -55,7 +55,8 @@ def _begin(prepared: Prepared, registry: Registry) -> tuple[Recorder, Path]:
     socket = socket_path(prepared.id)
     with registry.exclusive():
         registry.check_free(infos)
-        prepared.path.parent.mkdir(parents=True, exist_ok=True)
+        if prepared.plan.out is None:
+            _make_folder(prepared.path.parent)
         writer = SessionWriter.create(
             prepared.path,
             meta=prepared.meta(socket),
@@ -73,7 +74,22 @@ def _begin(prepared: Prepared, registry: Registry) -> tuple[Recorder, Path]:
             name=prepared.plan.name,
         )
         registry.enter(entry)
-        return Recorder(prepared, writer, socket), socket
+        try:
+            return Recorder(prepared, writer, socket), socket
+        except OSError as error:
+            writer.close("interrupted")
+            prepared.path.unlink()
+            registry.leave()
+            raise UsageError(f"cannot listen at {socket}: {error.strerror}") from None
+
+
+def _make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(
+            f"cannot make {folder} ({error.strerror}); set XDG_STATE_HOME or give --out"
+        ) from None
 
 
 def _say_ready(prepared: Prepared, socket: Path, notices: Sequence[str]) -> None:

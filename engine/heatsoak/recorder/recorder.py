@@ -124,8 +124,10 @@ class Recorder:
                 else:
                     key.data()
             now_s = monotonic_s()
-            if is_woken or now_s >= look_at_s:
+            is_due = now_s >= look_at_s
+            if is_due or is_woken:
                 self._look()
+            if is_due:
                 look_at_s = max(look_at_s + look_every_s, now_s)
             if now_s >= commit_at_s:
                 self._commit()

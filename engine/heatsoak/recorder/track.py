@@ -30,6 +30,15 @@ LOST_WITHIN_S = 3.0
 """A lost card takes its workload with it; so long (real seconds) the loss may take to be seen
 before the workload's end is called a failure of its own."""
 
+TOLD_FLAGS = {
+    "disturbed": "disturbed; what was learned before no longer counts",
+    "throttled": "throttled by heat",
+    "external-cap": "held well below its power limit by something else",
+    "unsaturated": "the workload does not load it fully",
+    "superseded": "the frozen numbers are no longer true",
+}
+"""Flags that are news when they come; the others describe the device or the protocol."""
+
 
 class Track:
     """A job from its start to its end."""
@@ -49,6 +58,7 @@ class Track:
         self.units_done: float | None = None
         self._written: dict[str, Verdict] = {}
         self._results: dict[str, ResultRow] = {}
+        self._told: set[tuple[str, str]] = set()
         self._failed_at_s: float | None = None
         self._is_failure_told = False
 
@@ -185,15 +195,21 @@ class Track:
     def _tell_change(self, before: Verdict | None, verdict: Verdict, pending: Pending) -> None:
         device_id, flags = verdict.device_id, list(verdict.flags)
         if before is None or before.state != verdict.state:
-            text = f"{device_id} {verdict.state}: {verdict.reason}"
+            said = verdict.reason.removeprefix(f"{verdict.state}: ")
+            text = f"{device_id} {verdict.state}: {said}"
             pending.event(verdict.t_s, "state", text, device_id=device_id,
                           state=verdict.state, flags=flags)  # fmt: skip
-        for flag in verdict.flags if before is not None else ():
-            if before is not None and flag in before.flags:
-                continue
-            kind = "disturbed" if flag == "disturbed" else "warning"
-            text = f"{device_id} is {flag}: {verdict.reason}"
-            pending.event(verdict.t_s, kind, text, device_id=device_id, flag=flag)
+        for flag in flags:
+            is_new = before is None or flag not in before.flags
+            if (
+                is_new
+                and flag in TOLD_FLAGS
+                and (flag == "disturbed" or (device_id, flag) not in self._told)
+            ):
+                self._told.add((device_id, flag))
+                kind = "disturbed" if flag == "disturbed" else "warning"
+                text = f"{device_id}: {TOLD_FLAGS[flag]}"
+                pending.event(verdict.t_s, kind, text, device_id=device_id, flag=flag)
 
     def _freeze(self, verdict: Verdict, pending: Pending) -> None:
         for result in self.judge.results():
