@@ -126,6 +126,11 @@ def short_name(name: str) -> str:
     return " ".join(name.split())
 
 
+def card_mark(device_id: str) -> str:
+    """`0` for `0` and for `synthetic-0`, `cpu` for the CPU: what the number keys pick."""
+    return device_id.rpartition("-")[2]
+
+
 def per_unit(unit: str) -> str:
     """`J per 1k tokens` counts in thousands; images and samples one by one."""
     return "1k tokens" if unit == "tokens" else _UNIT_SINGULAR.get(unit, unit)

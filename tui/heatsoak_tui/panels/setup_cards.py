@@ -1,0 +1,68 @@
+"""The cards of this machine, and synthetic ones."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from typing_extensions import override
+
+from heatsoak_tui.format import DASH, card_mark, fit, number, short_name
+from heatsoak_tui.widgets.draft_canvas import DraftCanvas, heading, in_sight
+
+if TYPE_CHECKING:
+    from heatsoak.telemetry.device import DeviceInfo
+    from heatsoak.telemetry.sample import DeviceSample
+    from heatsoak_tui.widgets.canvas import Line
+
+ADD_SYNTHETIC = "add a synthetic card"
+
+
+class SetupCards(DraftCanvas):
+    """One line per card; the last one adds a synthetic card."""
+
+    @override
+    def draw(self, width: int, height: int) -> list[Line]:
+        """Name, memory, temperature, what it does now."""
+        draft = self.draft
+        is_focused = draft.pane == "cards"
+        lines = [heading("CARDS", is_focused=is_focused)]
+        if not draft.is_found:
+            return [*lines, [("    looking for cards", "muted")]]
+        rows = [self._row(info, width) for info in draft.devices]
+        rows.append([("    +   ", "muted"), (ADD_SYNTHETIC, "muted")])
+        cursor = draft.cursor["cards"]
+        room = height - 1 - bool(draft.problem)
+        for index in in_sight(cursor, len(rows), room):
+            row = rows[index]
+            if is_focused and index == cursor:
+                row = [("  ▸ ", "accent"), (row[0][0][4:], row[0][1]), *row[1:]]
+            lines.append(row)
+        if draft.problem:
+            lines.append([("    ", "text"), (fit(draft.problem, width - 5), "muted")])
+        return lines
+
+    def _row(self, info: DeviceInfo, width: int) -> Line:
+        draft = self.draft
+        is_chosen = info.device_id in draft.chosen
+        sample = draft.samples.get(info.device_id)
+        mark = card_mark(info.device_id)
+        label = f"{mark:<4}{short_name(info.name)}"
+        if info.provenance == "synthetic":
+            label = f"{mark:<4}SYNTHETIC {short_name(info.name)}"
+        room = max(10, width - 8 - 26)
+        memory = info.memory_total_bytes
+        size = f"{number(memory / 1024**3, 0)} GiB" if memory else DASH
+        temperature = sample.temperature_c if sample else None
+        degrees = f"{number(temperature, 0)} °C" if temperature is not None else DASH
+        return [
+            (f"    {'[x]' if is_chosen else '[ ]'} ", "accent" if is_chosen else "muted"),
+            (f"{fit(label, room):<{room}}", "text" if is_chosen else "muted"),
+            (f"{size:>9}", "muted"),
+            (f"{degrees:>7}  ", "temperature" if temperature is not None else "muted"),
+            (_doing(sample), "muted"),
+        ]
+
+
+def _doing(sample: DeviceSample | None) -> str:
+    load = sample.utilization_pct if sample else None
+    return f"load {number(load, 0)} %" if load is not None else ""

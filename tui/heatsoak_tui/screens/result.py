@@ -1,0 +1,72 @@
+"""What came out: how fast, how sure, at what cost in energy."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from textual.binding import Binding, BindingType
+from typing_extensions import override
+
+from heatsoak_tui.messages import NewSoak
+from heatsoak_tui.panels.header import Header
+from heatsoak_tui.panels.result_table import ResultTable
+from heatsoak_tui.panels.session_line import SessionLine
+from heatsoak_tui.screens.base import HeatsoakScreen, TooSmall
+from heatsoak_tui.widgets.key_line import KeyLine
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from textual.app import ComposeResult
+
+    from heatsoak_tui.widgets.run_canvas import Shown
+
+
+class ResultScreen(HeatsoakScreen):
+    """Stands over the Live screen of the same run."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("left,up,k", "card(-1)", show=False, id="card.previous", tooltip="Previous card"),
+        Binding("right,down,j", "card(1)", "card", key_display="←→", id="card.next",
+                tooltip="Next card"),
+        Binding("t,escape", "charts", "charts", id="charts", tooltip="The charts of this run"),
+        Binding("n", "new", "new soak", id="new", tooltip="Set up another run; this one goes on"),
+        Binding("q,ctrl+c", "leave", "leave", id="leave", tooltip="Leave the screen"),
+    ]  # fmt: skip
+
+    def __init__(self, shown: Shown, path: Path) -> None:
+        super().__init__()
+        self.shown = shown
+        self._path = path
+
+    @override
+    def compose(self) -> ComposeResult:
+        """Header, numbers, file, keys."""
+        yield TooSmall(id="too-small")
+        yield Header(self.shown, id="header")
+        yield ResultTable(self.shown, id="result")
+        yield SessionLine(self.shown, self._path, id="session")
+        yield KeyLine(id="keys")
+
+    def action_card(self, step: int) -> None:
+        """Pick the next or previous card."""
+        ids = self.shown.view.device_ids
+        at = ids.index(self.shown.device_id) if self.shown.device_id in ids else 0
+        self.shown.device_id = ids[(at + step) % len(ids)]
+        self.repaint_panels()
+
+    def action_charts(self) -> None:
+        """Back to the Live screen."""
+        self.dismiss()
+
+    def action_new(self) -> None:
+        """Another run."""
+        self.app.post_message(NewSoak())
+
+    async def action_leave(self) -> None:
+        """As the Live screen leaves: it asks while the run goes on."""
+        if self.shown.view.has_ended:
+            self.app.exit()
+        else:
+            self.dismiss()
+            self.app.screen_stack[-2].call_later(self.app.screen_stack[-2].run_action, "leave")
