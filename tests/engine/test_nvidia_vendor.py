@@ -78,7 +78,7 @@ def compile_emulator(folder: Path, hidden: tuple[str, ...] = ()) -> None:
     compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
     if compiler is None:
         pytest.fail("the NVML emulator needs a C compiler: install one as `cc` (package gcc)")
-    command = [compiler, "-std=c11", "-Wall", "-Wextra", "-Werror", "-O1", "-shared", "-fPIC"]
+    command = [compiler, "-std=c11", "-Wall", "-Wextra", "-O1", "-shared", "-fPIC"]
     if hidden:
         names = " ".join(f"{name};" for name in hidden)
         (folder / "symbols.map").write_text(f"{{ local: {names} }};\n")
