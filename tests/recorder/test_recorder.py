@@ -10,13 +10,16 @@ import subprocess
 import sys
 from pathlib import Path
 
+import jsonschema
 import pytest
 
 from heatsoak.errors import DeviceUnavailableError, UsageError
 from heatsoak.recorder import client
 from heatsoak.recorder.plan import Plan
+from heatsoak.session import result
 from heatsoak.session.result import exit_code, load_result
 
+SCHEMA = Path(result.__file__).with_name("heatsoak-result-1.schema.json")
 pytestmark = pytest.mark.usefixtures("tiny")
 
 
@@ -24,6 +27,7 @@ def test_two_synthetic_cards_reach_steady_state(begin, until):
     run = begin("synthetic:rtx-5090x2", speed=200.0, name="two cards")
     client.wait_ended(run, 60.0)
     document = load_result(run.path)
+    jsonschema.validate(document, json.loads(SCHEMA.read_text()))
     assert document["session"]["state"] == "steady"
     assert document["session"]["name"] == "two cards"
     assert exit_code("steady") == 0
@@ -244,13 +248,13 @@ def test_a_full_disk_stops_the_run_with_a_sentence(begin, until, tmp_path):
     disk = tmp_path / "disk"
     disk.mkdir()
     mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(disk)], capture_output=True
+        ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(disk)], capture_output=True
     )
     if mounted.returncode != 0:
         pytest.skip("a tmpfs cannot be mounted here")
     try:
         out = disk / "full.heatsoak"
-        run = begin("synthetic:rtx-5090x8", speed=100.0, out=str(out))
+        run = begin("synthetic:rtx-5090x16", speed=200.0, out=str(out))
         client.wait_ended(run, 60.0)
         assert _meta(run)["state"] == "interrupted"
         assert "full" in _meta(run)["end_reason"]
