@@ -11,6 +11,7 @@ from heatsoak.errors import UsageError
 from heatsoak.profiles import card_profiles
 from heatsoak.telemetry.device import DeviceLostError
 from heatsoak.telemetry.sample import READINGS
+from heatsoak.telemetry.thermal_model import STEP_S, ThermalModel
 from heatsoak.telemetry.vendors.synthetic import Fault, SyntheticCard, parse_spec
 
 
@@ -101,17 +102,26 @@ def test_clock_falls_as_leakage_grows_under_the_power_limit():
 
 def test_the_fan_comes_down_later_than_it_went_up():
     device = card()
-    run(device, 900)
-    hot = device.read(900.0)
-    device.stop_load(900.0)
-    fan, t_c = [], []
-    for k in range(1, 400):
-        sample = device.read(900.0 + k)
-        fan.append(sample.fan_pct)
-        t_c.append(sample.temperature_c)
-    first_drop = next(k for k, value in enumerate(fan) if value < hot.fan_pct - 2)
-    assert t_c[first_drop] <= hot.temperature_c - 4
-    assert fan[-1] == 30
+    model = ThermalModel(device._parameters)
+    model.has_load = True
+
+    def cap(frac, seconds):
+        model.clock_cap_frac = frac
+        for _ in range(int(seconds / STEP_S)):
+            model.step()
+        return model.fan_pct, model.die_c
+
+    hot_pct, hot_c = cap(1.0, 10_000)
+    # A little cooler: the fan stays as it is. Much cooler: it follows. And up again at once.
+    same_pct, cooler_c = cap(0.9, 20)
+    assert 1.0 < hot_c - cooler_c < 4.0
+    assert same_pct == pytest.approx(hot_pct, abs=0.01)
+    low_pct, low_c = cap(0.7, 300)
+    assert low_c < hot_c - 8
+    assert low_pct < hot_pct - 8
+    high_pct, high_c = cap(0.9, 300)
+    assert high_c > low_c
+    assert low_pct < high_pct < hot_pct
 
 
 def test_without_load_it_idles_and_counts_nothing():
