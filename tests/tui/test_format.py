@@ -1,3 +1,4 @@
+# ruff: noqa: RUF001 - the minus sign
 from __future__ import annotations
 
 import math

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from typing_extensions import override
 
 from heatsoak_tui.format import duration, number, percent, wrap
-from heatsoak_tui.widgets.run_canvas import RunCanvas
+from heatsoak_tui.widgets.run_canvas import RunCanvas, flags_role
 
 if TYPE_CHECKING:
     from heatsoak.session.rows import EventRow
@@ -66,7 +66,7 @@ def bounds_lines(view: RunView, device_id: str) -> list[Line]:
         )
     flags = [flag for flag in verdict.flags if flag != "smoke"]
     if flags:
-        lines.append([(" · ".join(flags), "warn")])
+        lines.append([(" · ".join(flags), flags_role(flags))])
     return lines
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from typing_extensions import override
@@ -25,6 +26,32 @@ REASON_WORDS = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """Cells of each column; a number stands right-aligned and its column never changes."""
+
+    name: int
+    rate: int
+    power: int
+    temperature: int
+    clock: int
+    fan: int
+    drop: int
+    boost: str
+    """Head of the last numeric column."""
+
+    def row(self, *texts: str) -> str:
+        """The head of the table."""
+        name, *others = texts
+        widths = (self.rate, self.power, self.temperature, self.clock, self.fan)
+        cells = [f"{text:>{width}}" for text, width in zip(others, widths, strict=True)]
+        return f"{name:<{self.name}}{''.join(cells)}"
+
+
+COMFORTABLE = Columns(26, 12, 8, 6, 8, 6, 10, "from boost")
+COMPACT = Columns(15, 10, 6, 5, 7, 5, 7, "boost")
+
+
 class CardTable(RunCanvas):
     """All cards; a list longer than its place scrolls to keep the picked one in sight."""
 
@@ -38,25 +65,25 @@ class CardTable(RunCanvas):
             return []
         units = {view.unit(device_id) for device_id in ids}
         unit = f"{units.pop()}/s" if len(units) == 1 else "units/s"
-        name_width = max(14, min(26, width - 66))
+        columns = COMFORTABLE if width >= 100 else COMPACT
         room = height - 1
         picked = ids.index(shown.device_id) if shown.device_id in ids else 0
         first = 0 if len(ids) <= room else min(max(0, picked - room // 2), len(ids) - room)
         more = f"{first + 1}-{first + room} of {len(ids)}" if len(ids) > room else "state"
-        more = f"{more:<12}{'from boost':>10}   throttled"
-        head = f"    {'card':<{name_width}}{unit:>12}{'W':>8}{'°C':>6}{'MHz':>8}{'fan':>6}   {more}"
+        head = "    " + columns.row("card", unit, "W", "°C", "MHz", "fan")
+        head += f"  {more:<12}{columns.boost:>{columns.drop}}   throttled"
         lines: list[Line] = [[(head, "muted")]]
         for device_id in ids[first : first + room]:
             is_picked = device_id == shown.device_id and len(ids) > 1
-            lines.append(card_line(view, device_id, name_width, is_picked=is_picked))
+            lines.append(card_line(view, device_id, columns, is_picked=is_picked))
         return lines
 
 
-def card_line(view: RunView, device_id: str, name_width: int, *, is_picked: bool) -> Line:
+def card_line(view: RunView, device_id: str, columns: Columns, *, is_picked: bool) -> Line:
     """`▸ 0 RTX 5090   9 431   561   74   2 437   68   settling`."""
     info = view.device(device_id)
     sample = view.latest(device_id)
-    name = fit(f"{card_mark(device_id)} {short_name(info.name)}", name_width - 1)
+    name = fit(f"{card_mark(device_id)} {short_name(info.name)}", columns.name - 1)
     power = sample.power_w if sample else None
     temperature = sample.temperature_c if sample else None
     clock = sample.sm_clock_mhz if sample else None
@@ -64,19 +91,18 @@ def card_line(view: RunView, device_id: str, name_width: int, *, is_picked: bool
     state = view.state(device_id)
     line: Line = [
         ("  ▸ " if is_picked else "    ", "accent"),
-        (f"{name:<{name_width}}", "strong" if is_picked else "text"),
-        (f"{number(view.rate(device_id)):>12}", "rate"),
-        (f"{number(power, 0):>8}", "power"),
-        (f"{number(temperature, 0):>6}", "temperature"),
-        (f"{number(clock, 0):>8}", "clock"),
-        (f"{number(fan, 0):>6}", "fan"),
-        (f"   {state:<12}", STATE_ROLES[state]),
+        (f"{name:<{columns.name}}", "strong" if is_picked else "text"),
+        (f"{number(view.rate(device_id)):>{columns.rate}}", "rate"),
+        (f"{number(power, 0):>{columns.power}}", "power"),
+        (f"{number(temperature, 0):>{columns.temperature}}", "temperature"),
+        (f"{number(clock, 0):>{columns.clock}}", "clock"),
+        (f"{number(fan, 0):>{columns.fan}}", "fan"),
+        (f"  {state:<12}", STATE_ROLES[state]),
     ]
-    line += _notes(view, device_id)
-    return line
+    return line + _notes(view, device_id, columns.drop)
 
 
-def _notes(view: RunView, device_id: str) -> Line:
+def _notes(view: RunView, device_id: str, width: int) -> Line:
     notes: Line = []
     sample = view.latest(device_id)
     speed = float(view.meta.get("speed") or 1.0)
@@ -89,7 +115,7 @@ def _notes(view: RunView, device_id: str) -> Line:
     drop = DASH
     if boost is not None and rate is not None and boost.throughput > 0:
         drop = percent(rate / boost.throughput - 1, signed=True)
-    notes.append((f"{drop:>10}   ", "text"))
+    notes.append((f"{drop:>{width}}   ", "text"))
     shares = view.throttle_frac(device_id)
     if shares:
         reason, share = max(shares.items(), key=lambda item: item[1])

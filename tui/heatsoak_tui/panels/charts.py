@@ -26,7 +26,7 @@ class Charts(RunCanvas):
         if device_id is None or width < 40 or height < 4:
             return []
         view = shown.view
-        right = 16 if width >= 90 else 9
+        right = 14 if width >= 70 else 9
         axis = TimeAxis.of(shown, LEFT, width - LEFT - right)
         below = axis.lines(2 if height >= 8 else 1, width)
         heights = chart_heights(view, device_id, height - len(below))

@@ -121,6 +121,7 @@ def phase_lines(view: RunView, width: int, room: int) -> list[Line]:
 
 def _flow(state: str, text: str, right: Line, width: int, room: int) -> list[Line]:
     """State and text in up to `room` lines; `right` where it fits."""
+    text = text.removeprefix(f"{state}: ")
     head: Line = [(f" {state.upper()}  ", f"{STATE_ROLES.get(state, 'text')}/strong")]
     indent = width_of(head)
     texts = wrap(text, width - indent - 1, room) or [""]

@@ -32,7 +32,7 @@ class Multiples(RunCanvas):
         if not ids or width < 40 or height < 4:
             return []
         quantity = next(q for q in QUANTITIES if q.reading == self.reading)
-        right = 16 if width >= 90 else 9
+        right = 14 if width >= 70 else 9
         axis = TimeAxis.of(shown, LEFT, width - LEFT - right)
         below = axis.lines(2 if height >= 8 else 1, width)
         unit = quantity.label or f"{view.unit(ids[0])}/s"

@@ -21,8 +21,10 @@ from heatsoak_tui.format import (
     short_name,
     span,
     uncertainty,
+    wrap,
 )
-from heatsoak_tui.widgets.run_canvas import STATE_ROLES, RunCanvas
+from heatsoak_tui.widgets.canvas import width_of
+from heatsoak_tui.widgets.run_canvas import STATE_ROLES, RunCanvas, Shown, flags_role
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,6 +41,16 @@ Data = dict[str, Any]
 class ResultTable(RunCanvas):
     """One column per card; the picked one always in sight."""
 
+    def __init__(self, shown: Shown, *, id: str | None = None) -> None:
+        super().__init__(shown, id=id)
+        self._scrolled = 0
+        self._hidden = 0
+
+    def scroll_lines(self, step: int) -> None:
+        """Show what does not fit."""
+        self._scrolled = min(max(0, self._scrolled + step), self._scrolled + self._hidden)
+        self.repaint()
+
     @override
     def draw(self, width: int, height: int) -> list[Line]:
         """The sentence, the numbers, how they were found."""
@@ -52,14 +64,25 @@ class ResultTable(RunCanvas):
         picked = ids.index(self.shown.device_id) if self.shown.device_id in ids else 0
         first = min(max(0, picked - count // 2), len(ids) - count)
         seen = ids[first : first + count]
-        lines = [_headline(view, ids[picked], width), []]
-        lines.append(_head_row(view, seen, len(ids), picked, has_sum=has_sum))
-        lines += _number_rows(view, seen, ids if has_sum else [])
-        lines += [[], *_context_rows(view, ids[picked], width)]
-        return lines
+        head = _headline(view, ids[picked], width)
+        rest = [_head_row(view, seen, len(ids), picked, has_sum=has_sum)]
+        rest += _number_rows(view, seen, ids if has_sum else [])
+        rest += [[], *_context_rows(view, ids[picked], width)]
+        room = height - len(head) - 1
+        if len(rest) > room:
+            # What says least gives way first.
+            rest = [
+                line for line in rest if line and line[0][0].strip() not in ("load %", "memory")
+            ]
+        self._scrolled = max(0, min(self._scrolled, len(rest) - room))
+        self._hidden = max(0, len(rest) - room - self._scrolled)
+        rest = rest[self._scrolled : self._scrolled + room]
+        if self._hidden and rest:
+            rest[-1] = [(f"  ↓ {self._hidden + 1} more lines", "muted")]
+        return [*head, [], *rest]
 
 
-def _headline(view: RunView, device_id: str, width: int) -> Line:
+def _headline(view: RunView, device_id: str, width: int) -> list[Line]:
     """`9 402 tokens/s ± 0.4 % per RTX 5090 at 561 W and 75 °C. `."""
     data = view.result(device_id) or {}
     unit = view.unit(device_id)
@@ -68,7 +91,7 @@ def _headline(view: RunView, device_id: str, width: int) -> Line:
     verdict = view.verdict(device_id)
     if rate is None:
         reason = verdict.reason if verdict else "no result yet"
-        return [(f" {fit(reason, width - 2)}", "text")]
+        return [[(f" {line}", "text")] for line in wrap(reason, width - 2, 2)]
     is_frozen = bool(data.get("sustained"))
     relative = rate["u95"] / rate["mean"] if rate.get("u95") and rate["mean"] else None
     line: Line = [(f" {number(rate['mean'])} {unit}/s", "rate/strong")]
@@ -81,13 +104,18 @@ def _headline(view: RunView, device_id: str, width: int) -> Line:
             word = " at " if key == "power_w" else " and "
             line += [(word, "text"), (f"{number(figure['mean'], 0)} {text}", role)]
     if not is_frozen:
-        return [(" NOT FROZEN, last window:", "warn"), *line]
+        return [[(" NOT FROZEN, last window:", "warn"), *line]]
     boost = data.get("boost")
-    if boost:
-        drop = boost.get("drop_frac")
-        change = f" ({percent(-drop, signed=True)})" if drop is not None else ""
-        line.append((f".  Boost promised {number(boost['throughput'])}{change}", "text"))
-    return line
+    if not boost:
+        return [line]
+    drop = boost.get("drop_frac")
+    change = f" ({percent(-drop, signed=True)})" if drop is not None else ""
+    promise: Line = [
+        (f" The first minutes promised {number(boost['throughput'])}{change}.", "text")
+    ]
+    line.append((".", "text"))
+    is_fitting = width_of(line) + width_of(promise) + 1 <= width
+    return [[*line, (" ", "text"), *promise]] if is_fitting else [line, promise]
 
 
 def _head_row(view: RunView, ids: Sequence[str], total: int, picked: int, *, has_sum: bool) -> Line:
@@ -173,7 +201,7 @@ def _context_rows(view: RunView, device_id: str, width: int) -> list[Line]:
             text = verdict.reason
         row("judged", f"{text}; stands on {', '.join(verdict.channels) or 'nothing'}")
         if verdict.flags:
-            row("flags", " · ".join(verdict.flags), "warn")
+            row("flags", " · ".join(verdict.flags), flags_role(verdict.flags))
     row("energy", _energy_words(data))
     row("throttled", _throttle_words(data))
     if "mfu" in data:
@@ -194,7 +222,7 @@ def _energy_words(data: Data) -> str:
     text = {"counter": "energy counter", "integral": "integral of power"}[method]
     if counter and integral:
         text += f"; integral {percent(integral / counter - 1, signed=True)}"
-    if energy.get("gap_frac"):
+    if (energy.get("gap_frac") or 0.0) >= 0.0005:
         text += f"; gaps {percent(energy['gap_frac'])}"
     return text
 

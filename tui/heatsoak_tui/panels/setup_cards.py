@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from typing_extensions import override
 
-from heatsoak_tui.format import DASH, card_mark, fit, number, short_name
+from heatsoak_tui.format import DASH, card_mark, fit, number, wrap
 from heatsoak_tui.widgets.draft_canvas import DraftCanvas, heading, in_sight
 
 if TYPE_CHECKING:
@@ -31,25 +31,22 @@ class SetupCards(DraftCanvas):
         rows = [self._row(info, width) for info in draft.devices]
         rows.append([("    +   ", "muted"), (ADD_SYNTHETIC, "muted")])
         cursor = draft.cursor["cards"]
-        room = height - 1 - bool(draft.problem)
+        problem = wrap(draft.problem, width - 6, 2)
+        room = height - 1 - len(problem)
         for index in in_sight(cursor, len(rows), room):
             row = rows[index]
             if is_focused and index == cursor:
                 row = [("  ▸ ", "accent"), (row[0][0][4:], row[0][1]), *row[1:]]
             lines.append(row)
-        if draft.problem:
-            lines.append([("    ", "text"), (fit(draft.problem, width - 5), "muted")])
-        return lines
+        return lines + [[("    ", "text"), (line, "muted")] for line in problem]
 
     def _row(self, info: DeviceInfo, width: int) -> Line:
         draft = self.draft
         is_chosen = info.device_id in draft.chosen
         sample = draft.samples.get(info.device_id)
         mark = card_mark(info.device_id)
-        label = f"{mark:<4}{short_name(info.name)}"
-        if info.provenance == "synthetic":
-            label = f"{mark:<4}SYNTHETIC {short_name(info.name)}"
-        room = max(10, width - 8 - 26)
+        label = f"{mark:<4}{info.name.removeprefix('NVIDIA ')}"
+        room = max(10, width - 8 - 27)
         memory = info.memory_total_bytes
         size = f"{number(memory / 1024**3, 0)} GiB" if memory else DASH
         temperature = sample.temperature_c if sample else None

@@ -52,7 +52,8 @@ class SetupFacts(DraftCanvas):
         if missing:
             words = f"not reported: {', '.join(missing)}; the verdict stands on what is"
             lines += [
-                [(" " * len(head), "text"), (line, "warn")] for line in wrap(words, width - 8, 1)
+                [(" " * len(head), "text"), (line, "warn")]
+                for line in wrap(words, width - len(head), 2)
             ]
         return lines
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from typing_extensions import override
 
 from heatsoak.steady_state.protocols import PROTOCOLS
-from heatsoak_tui.format import fit
+from heatsoak_tui.format import wrap
 from heatsoak_tui.widgets.canvas import Line, left_right, rule, width_of
 from heatsoak_tui.widgets.draft_canvas import DraftCanvas
 
@@ -32,26 +32,33 @@ class SetupHeader(DraftCanvas):
         if draft.protocol == "smoke":
             title += [(" ", "text"), ("SMOKE", "warn/strong")]
         host: Line = [(f"{self._host} ", "muted")]
-        return [left_right(title, host, width), self._sentence(width), rule(width)]
+        room = max(1, height - 2)
+        said = self._sentence(width, room)[:room]
+        said += [[]] * (room - len(said))
+        return [left_right(title, host, width), *said, rule(width)][:height]
 
-    def _sentence(self, width: int) -> Line:
+    def _sentence(self, width: int, room: int) -> list[Line]:
         draft = self.draft
         if draft.is_starting:
-            text = " Starting: opening the cards and the workload"
-            return [(fit(text, width), "accent")]
+            return _flow("Starting", "accent", "opening the cards and the workload", width, room)
         if draft.trouble:
-            return [(" ", "text"), (fit(draft.trouble, width - 2), "bad")]
+            return _flow("Refused", "bad/strong", draft.trouble, width, room)
         if blocker := draft.blocker():
-            return [(" Not ready: ", "warn/strong"), (fit(blocker, width - 13), "text")]
+            return _flow("Not ready", "warn/strong", blocker, width, room)
         count = len(draft.chosen_devices)
         what = f"{count} cards" if count > 1 else draft.chosen_devices[0].device_id
         if count == 1 and what.isdigit():
             what = f"card {what}"
-        left: Line = [
-            (" Ready ", "good/strong"),
-            (f"to soak {what} with {draft.workload_name}: ", "text"),
-        ]
+        summary = PROTOCOLS[draft.protocol].summary
+        text = f"to soak {what} with {draft.workload_name}: {summary}"
         right: Line = [("enter starts ", "accent")]
-        room = width - width_of(left) - width_of(right) - 1
-        left.append((fit(PROTOCOLS[draft.protocol].summary, room), "text"))
-        return left_right(left, right, width)
+        lines = _flow("Ready", "good/strong", text, width - width_of(right), room)
+        return [left_right(lines[0], right, width), *lines[1:]]
+
+
+def _flow(word: str, role: str, text: str, width: int, room: int) -> list[Line]:
+    head: Line = [(f" {word}  ", role)]
+    indent = width_of(head)
+    texts = wrap(text, width - indent - 1, room) or [""]
+    lines: list[Line] = [[*head, (texts[0], "text")]]
+    return lines + [[(" " * indent, "text"), (more, "text")] for more in texts[1:]]

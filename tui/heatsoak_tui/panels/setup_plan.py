@@ -67,4 +67,4 @@ def memory_line(draft: Draft) -> Line:
 def _shown(value: Any) -> str:  # noqa: ANN401 - a field's value
     if isinstance(value, bool):
         return "on" if value else "off"
-    return str(value) if value not in (None, "") else DASH
+    return str(value) if value not in (None, "") else "default" if value is None else "none"

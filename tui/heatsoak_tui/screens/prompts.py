@@ -71,8 +71,19 @@ class Ask(ModalScreen[str | None]):
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss", "stay", show=False)]
 
-    def __init__(self, question: str, value: str = "", hint: str = "") -> None:
+    def __init__(
+        self, question: str, value: str = "", hint: str = "", *, is_appended: bool = False
+    ) -> None:
+        """Ask.
+
+        Args:
+            question: One sentence.
+            value: What stands there at first.
+            hint: What stands there while it is empty.
+            is_appended: Typing goes on after `value` instead of replacing it.
+        """
         super().__init__()
+        self._is_appended = is_appended
         self._question = question
         self._value = value
         self._hint = hint
@@ -82,7 +93,12 @@ class Ask(ModalScreen[str | None]):
         """A box with an input."""
         with Vertical(classes="box"):
             yield Static(_plain(self._question), classes="question", markup=False)
-            yield Input(self._value, placeholder=self._hint, compact=True)
+            yield Input(
+                self._value,
+                placeholder=self._hint,
+                compact=True,
+                select_on_focus=not self._is_appended,
+            )
             yield Static("  enter takes it   esc stays", markup=False, classes="quiet")
 
     def on_input_submitted(self, event: Input.Submitted) -> None:

@@ -26,8 +26,10 @@ class ResultScreen(HeatsoakScreen):
     """Stands over the Live screen of the same run."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("left,up,k", "card(-1)", show=False, id="card.previous", tooltip="Previous card"),
-        Binding("right,down,j", "card(1)", "card", key_display="←→", id="card.next",
+        Binding("left", "card(-1)", show=False, id="card.previous", tooltip="Previous card"),
+        Binding("up,k", "scroll(-1)", show=False, id="up", tooltip="Up, where not all fits"),
+        Binding("down,j", "scroll(1)", show=False, id="down", tooltip="Down"),
+        Binding("right", "card(1)", "card", key_display="←→", id="card.next",
                 tooltip="Next card"),
         Binding("t,escape", "charts", "charts", id="charts", tooltip="The charts of this run"),
         Binding("n", "new", "new soak", id="new", tooltip="Set up another run; this one goes on"),
@@ -54,6 +56,10 @@ class ResultScreen(HeatsoakScreen):
         at = ids.index(self.shown.device_id) if self.shown.device_id in ids else 0
         self.shown.device_id = ids[(at + step) % len(ids)]
         self.repaint_panels()
+
+    def action_scroll(self, step: int) -> None:
+        """Show what does not fit."""
+        self.query_one(ResultTable).scroll_lines(step)
 
     def action_charts(self) -> None:
         """Back to the Live screen."""

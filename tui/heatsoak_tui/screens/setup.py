@@ -105,6 +105,19 @@ class SetupScreen(HeatsoakScreen):
         if not draft.chosen and devices:
             # What `heatsoak run` takes when nothing is said.
             draft.chosen = {devices[0].device_id}
+        self._devices_changed()
+
+    @override
+    def arrange_panels(self, width: int, height: int) -> None:
+        """The lists get a line for each card and workload while the plan and facts have theirs."""
+        cards = len(self.draft.devices) + 1 + 2 * bool(self.draft.problem)
+        rows = 1 + max(cards, len(self.draft.workloads), 3)
+        room = height - 4 - 1 - 6 - 1 - 3
+        self.query_one("#lists").styles.height = max(3, min(rows, room))
+
+    def _devices_changed(self) -> None:
+        self.arrange_panels(*self.size)
+        self.call_after_refresh(self.repaint_panels)
         self.repaint_panels()
 
     # -- keys --------------------------------------------------------------------------------
@@ -200,10 +213,10 @@ class SetupScreen(HeatsoakScreen):
         def add(text: str | None) -> None:
             if text:
                 self._add_synthetic(text)
-                self.repaint_panels()
+                self._devices_changed()
 
         question = "Synthetic cards: CARD or CARDxN, such as rtx-5090x2"
-        self.app.push_screen(Ask(question, "rtx-5090"), add)
+        self.app.push_screen(Ask(question, "rtx-5090", is_appended=True), add)
 
     def _add_synthetic(self, text: str) -> None:
         draft = self.draft

@@ -50,7 +50,8 @@ def bound_keys(screen: Screen[Any]) -> list[tuple[list[str], Binding]]:
     """The bindings of a screen in the order of its class, each with its keys as printed."""
     found: dict[str, tuple[list[str], Binding]] = {}
     for node, binding, is_enabled, _ in screen.active_bindings.values():
-        if node is screen and is_enabled and (binding.description or binding.tooltip):
+        # Every binding of ours has an id, so that it can be re-mapped; Textual's own have none.
+        if node is screen and is_enabled and binding.id:
             keys, _ = found.setdefault(binding.action, ([], binding))
             keys.append(KEY_NAMES.get(binding.key, binding.key))
     for keys, binding in found.values():

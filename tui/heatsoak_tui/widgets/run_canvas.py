@@ -9,6 +9,8 @@ from heatsoak_tui.run_view import RunView
 from heatsoak_tui.widgets.canvas import Canvas
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from heatsoak.telemetry.device import DeviceInfo
 
 
@@ -54,3 +56,8 @@ STATE_ROLES = {
     "recording": "good",
 }
 """The role of each state of a device or session."""
+
+
+def flags_role(flags: Sequence[str]) -> str:
+    """Many cards run at their power limit by design; every other flag is a warning."""
+    return "muted" if set(flags) <= {"power-capped"} else "warn"

@@ -105,7 +105,7 @@ class TimeAxis:
             word = " frozen " if self.is_frozen else " judged "
             role = "good" if self.is_frozen else "accent"
             for x in range(*window):
-                text_at[x] = ("▒", role)
+                text_at[x] = ("▒", "muted")
             length = window[1] - window[0]
             start = window[0] + (length - len(word)) // 2 if length > len(word) + 1 else window[1]
             for offset, char in enumerate(word):
