@@ -168,11 +168,14 @@ def run_tests(
 def newest_series(job: Throughput | None, subjects: Sequence[Subject], k: int) -> Array:
     """The newest `SPAN_BINS` of rate, power and clock, un-stalled, one row each."""
     first, end = k + 1 - SPAN_BINS, k + 1
-    rows = [last(job.bins.get("flow", first, end), SPAN_BINS)] if job is not None else []
+    view = "" if job is not None and _stalls_too_much(job, first, end) else "_flow"
+    rows = []
+    if job is not None:
+        rows.append(last(job.bins.get("flow" if view else "rate", first, end), SPAN_BINS))
     for subject in subjects:
         bins = subject.readings.bins
-        rows.append(last(bins.get("power_flow", first, end), SPAN_BINS))
-        rows.append(last(bins.get("clock_flow", first, end), SPAN_BINS))
+        rows.append(last(bins.get(f"power{view}", first, end), SPAN_BINS))
+        rows.append(last(bins.get(f"clock{view}", first, end), SPAN_BINS))
     return np.array(rows) if rows else np.empty((0, SPAN_BINS))
 
 

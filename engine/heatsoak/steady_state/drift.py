@@ -18,8 +18,6 @@ from heatsoak.steady_state.protocols import (
     LRV_FLOOR,
     PLAUSIBLE_LR,
     TAU_FRACS,
-    WANDER_BATCHES,
-    WANDER_MAX,
 )
 
 if TYPE_CHECKING:
@@ -118,29 +116,3 @@ def fit(y: Array, taus: Array, floor: Array) -> Drift:
         is_plausible=(worse <= PLAUSIBLE_LR).astype(np.float64),
         lrv=lrv,
     )
-
-
-def wander(y: Array) -> Array:
-    """How much the long-run variance still grows with the length of a batch: 1 to `WANDER_MAX`.
-
-    Independent noise and noise with a short memory level off; what wanders (a random walk of the
-    workload's own speed) goes on growing, and no interval taken from inside a window covers it.
-
-    Args:
-        y: (channels, bins); NaN is missing.
-    """
-    n = y.shape[1]
-    if n < 2 * LRV_BATCHES[-1]:
-        return np.ones(y.shape[0])
-    present = np.isfinite(y)
-    w = present.astype(np.float64)
-    z = np.where(present, y, 0.0)
-    z = (z - z.sum(axis=1, keepdims=True) / np.maximum(w.sum(axis=1, keepdims=True), 1.0)) * w
-    value = []
-    for batches in WANDER_BATCHES:
-        edges = np.arange(batches) * n // batches
-        counts = np.add.reduceat(w, edges, axis=1)
-        squares = np.add.reduceat(z, edges, axis=1) ** 2 / np.maximum(counts, 1.0)
-        value.append(squares.sum(axis=1) / np.maximum((counts > 0).sum(axis=1) - 1, 1))
-    ratio = value[0] / np.maximum(value[1], 1e-12)
-    return np.asarray(np.clip(ratio, 1.0, WANDER_MAX))

@@ -9,9 +9,17 @@ import numpy as np
 
 from heatsoak.steady_state.bins import last
 from heatsoak.steady_state.channels import relative
-from heatsoak.steady_state.drift import fit, time_constants, wander
-from heatsoak.steady_state.protocols import BIN_S, POOL_EPOCHS, POOL_FACTOR, REPORT_MIN_S
+from heatsoak.steady_state.drift import fit, time_constants
+from heatsoak.steady_state.protocols import (
+    BIN_S,
+    POOL_EPOCHS,
+    POOL_FACTOR,
+    REPORT_MIN_S,
+    WANDER_GATE_FACTOR,
+    WANDER_SKIP_BINS,
+)
 from heatsoak.steady_state.sustained import half_width_pct
+from heatsoak.steady_state.wander import wander_pct
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -75,8 +83,7 @@ class Gate:
             return {}
         y = np.array(list(kept.values()))
         drift = fit(y, time_constants(n * BIN_S, self._protocol.slow_s), np.zeros(len(kept)))
-        grown = drift.lrv * wander(y)
-        return dict(zip(kept, grown.tolist(), strict=True))
+        return dict(zip(kept, drift.lrv.tolist(), strict=True))
 
     def report_window(
         self,
@@ -84,10 +91,19 @@ class Gate:
         subjects: Sequence[Subject],
         window: tuple[int, int],
         hold_bin: int,
+        epoch_bin: int,
         *,
         is_late: bool,
     ) -> tuple[tuple[int, int] | None, str]:
         """The window to report: from the hold, extended back as far as its interval needs.
+
+        Args:
+            job: the counter, or None.
+            subjects: the devices.
+            window: the judged window, which the report must not leave.
+            hold_bin: first bin of the hold.
+            epoch_bin: first bin of the epoch.
+            is_late: whether the wider gate applies.
 
         Returns:
             The bins `(start, end)` and "", or None and in words why the interval does not close.
@@ -95,6 +111,10 @@ class Gate:
         gate = self._protocol.late_gate_pct if is_late else self._protocol.gate_pct
         start, end = window
         self.pool(job, subjects, window)
+        wander = self._wander_pct(job, subjects, epoch_bin + WANDER_SKIP_BINS, end)
+        allowed = WANDER_GATE_FACTOR * self._protocol.gate_pct
+        if wander > allowed:
+            return None, f"the rate wanders: by {wander:.1f} %, {allowed:.1f} % allowed"
         n_max = end - start
         n = min(n_max, max(int(REPORT_MIN_S // BIN_S), end - hold_bin))
         while True:
@@ -105,6 +125,19 @@ class Gate:
                 return None, f"{name} too noisy: ±{worst:.1f} %, needs ±{gate:.1f} %"
             need = int(n * (worst / gate) ** 2) if isfinite(worst) else n_max
             n = min(n_max, max(n + 1, need))
+
+    def _wander_pct(
+        self, job: Throughput | None, subjects: Sequence[Subject], start: int, end: int
+    ) -> float:
+        if job is None or end <= start:
+            return 0.0
+        rate = last(job.bins.get("flow", start, end), end - start)
+        clocks = [
+            last(subject.readings.bins.get("clock_flow", start, end), end - start)
+            for subject in subjects
+            if "clock" in subject.channels
+        ]
+        return wander_pct(rate, np.mean(clocks, axis=0) if clocks else None)
 
     def widest(
         self, job: Throughput | None, subjects: Sequence[Subject], window: tuple[int, int]

@@ -317,7 +317,12 @@ class Judge:
         noise = ""
         if is_pass and self._hold.start_bin and not self._hold.left_s(k, age_s, p.hold_s):
             report, noise = self._gate.report_window(
-                self._job, live, self._window, self._hold.start_bin, is_late=is_late
+                self._job,
+                live,
+                self._window,
+                self._hold.start_bin,
+                self._epochs.start_bin,
+                is_late=is_late,
             )
             if report is not None:
                 self._freeze(k, t_s, report)

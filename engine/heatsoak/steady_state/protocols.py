@@ -90,10 +90,13 @@ LRV_FLOOR: Final = 0.1
 neighbouring bins are alike, and a lucky quiet window must not fake certainty."""
 HALF_WINDOW_BINS: Final = 6
 """Fewer bins in the second half of the window say nothing about curvature."""
-WANDER_BATCHES: Final = (5, 12)
-WANDER_MAX: Final = 4.0
-"""The long-run variance is scaled by its growth from short to long batches, at most so much: a
-workload whose speed wanders has no sustained rate, however flat a few minutes look."""
+WANDER_BATCHES: Final = (4, 12)
+WANDER_LEAST_BINS: Final = 20
+WANDER_SKIP_BINS: Final = 6
+WANDER_GATE_FACTOR: Final = 2.4
+"""Long batches of a rate that is steady average out: what they leave, scaled by its growth from
+short to long batches, must stay below this times `Protocol.gate_pct`. Guards against a workload
+whose own speed wanders like a random walk."""
 VETO_SES: Final = 2.0
 SLOW_RATE_PCT: Final = 0.3
 """A drift at the slow time constant vetoes when significant and above the margin (rate: this)."""
