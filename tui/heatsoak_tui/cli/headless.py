@@ -1,0 +1,113 @@
+"""A run watched as lines: one whenever a state changes and one every ten seconds, on stderr."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+from typing import TYPE_CHECKING
+
+from heatsoak.session.tail import Tail
+
+from heatsoak.clock import monotonic_s
+from heatsoak.recorder import client
+from heatsoak.session import store
+from heatsoak_tui.format import DASH, duration, number
+from heatsoak_tui.run_view import RunView
+
+if TYPE_CHECKING:
+    from types import FrameType
+
+POLL_S = 0.5
+LINE_EVERY_S = 10.0
+
+
+class Interrupts:
+    """Counts Ctrl-C: the first asks the recorder to stop, the second ends the run at once."""
+
+    def __init__(self, running: client.Running) -> None:
+        self._running = running
+        self._wake = threading.Event()
+        self.count = 0
+
+    def __enter__(self) -> Interrupts:
+        self._before = signal.signal(signal.SIGINT, self._on_signal)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        signal.signal(signal.SIGINT, self._before)
+
+    def _on_signal(self, _number: int, _frame: FrameType | None) -> None:
+        self.count += 1
+        self._wake.set()
+
+    def wait(self, seconds: float) -> None:
+        """Wait, or until Ctrl-C; then act on it."""
+        if not self._wake.wait(seconds):
+            return
+        self._wake.clear()
+        if self.count == 1:
+            say("stopping; Ctrl-C again ends it at once")
+            client.stop(self._running)
+        else:
+            say("ending it at once")
+            client.kill(self._running)
+
+
+def say(text: str) -> None:
+    """One line of narration."""
+    print(text, file=sys.stderr, flush=True)
+
+
+def follow(running: client.Running) -> None:
+    """Print lines until the run is over; Ctrl-C stops it."""
+    tail = Tail(running.path)
+    view = RunView()
+    states: dict[str, str] = {}
+    told_s = float("-inf")
+    with Interrupts(running) as interrupts:
+        while True:
+            batch = tail.poll()
+            if batch is not None:
+                view.apply(batch)
+                for event in batch.events:
+                    if event.kind not in ("state", "start"):
+                        say(f"{duration(event.t_s)}  {event.text}")
+            now_s = monotonic_s()
+            due = now_s - told_s >= LINE_EVERY_S
+            for device_id in view.device_ids:
+                state = view.state(device_id)
+                if due or states.get(device_id) != state:
+                    say(device_line(view, device_id))
+                    states[device_id] = state
+            if due:
+                told_s = now_s
+            if tail.state != "recording":
+                return
+            if not client.is_alive(running):
+                # It may have ended between the two looks; only what is still open was a crash.
+                if store.close_crashed(running.path):
+                    say("the recorder ended without closing its session; closed it as interrupted")
+                continue
+            interrupts.wait(POLL_S)
+
+
+def device_line(view: RunView, device_id: str) -> str:
+    """`0:01:20  settling  0 SYNTHETIC GeForce RTX 5090  9 431 tokens/s  561 W ...`."""
+    sample = view.latest(device_id)
+    verdict = view.verdict(device_id)
+    info = view.device(device_id)
+    figures = [
+        _figure(view.rate(device_id), f"{view.unit(device_id)}/s"),
+        _figure(sample.power_w if sample else None, "W"),
+        _figure(sample.temperature_c if sample else None, "°C"),
+        _figure(sample.sm_clock_mhz if sample else None, "MHz"),
+    ]
+    known = "  ".join(figure for figure in figures if figure) or DASH
+    reason = f"  {verdict.reason}" if verdict else ""
+    label = f"{view.state(device_id):10s}  {device_id} {info.name}"
+    return f"{duration(view.now_s)}  {label}  {known}{reason}"
+
+
+def _figure(value: float | None, unit: str) -> str:
+    return "" if value is None else f"{number(value)} {unit}"

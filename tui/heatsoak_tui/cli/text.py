@@ -1,0 +1,190 @@
+"""What the reading commands print for people: plain tables, aligned, no colour."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+from heatsoak_tui.format import (
+    DASH,
+    decimals_of,
+    duration,
+    fit,
+    gibibytes,
+    number,
+    per_unit,
+    per_unit_factor,
+    percent,
+    recipe_words,
+    to_ascii,
+    uncertainty,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+
+def printable(text: str) -> str:
+    """The text as it is, or in ASCII where the terminal's encoding lacks a glyph of it."""
+    try:
+        text.encode(sys.stdout.encoding or "ascii")
+    except UnicodeEncodeError:
+        return to_ascii(text)
+    return text
+
+
+def table(rows: Sequence[Sequence[str]], right: frozenset[int] = frozenset()) -> str:
+    """Rows in columns two spaces apart; the columns in `right` are right-aligned."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return "\n".join(
+        "  ".join(
+            cell.rjust(width) if index in right else cell.ljust(width)
+            for index, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    )
+
+
+def devices_text(devices: list[dict[str, Any]], problem: str | None) -> str:
+    """One line a device with its reading now."""
+    rows = [("id", "name", "memory", "W", "°C", "MHz", "load %", "card profile")]
+    for device in devices:
+        reading = device["reading"] or {}
+        rows.append(
+            (
+                device["device_id"],
+                device["name"],
+                gibibytes(device["memory_total_bytes"]),
+                number(reading.get("power_w"), 0),
+                number(reading.get("temperature_c"), 0),
+                number(reading.get("sm_clock_mhz"), 0),
+                number(reading.get("utilization_pct"), 0),
+                device["card"] or DASH,
+            )
+        )
+    lines = [table(rows, frozenset({2, 3, 4, 5, 6}))]
+    if problem is not None:
+        lines.append(f"no NVIDIA card: {problem}")
+    lines.append("also: synthetic:CARD[xN], a card made of arithmetic, such as synthetic:rtx-5090")
+    return printable("\n".join(lines))
+
+
+def workloads_text(workloads: list[dict[str, Any]], problem: str | None) -> str:
+    """One line a workload, its sizes below."""
+    rows = [("name", "counts", "runs on", "what")]
+    rows += [(w["name"], w["unit"], ", ".join(w["kinds"]), w["title"]) for w in workloads]
+    lines = [table(rows), ""]
+    for workload in workloads:
+        lines.append(f"{workload['name']}  sizes: {', '.join(workload['sizes'])}")
+        defaults = workload["defaults"]
+        shown = (f"{key} {value}" for key, value in defaults.items() if key != "settings")
+        lines.append(f"  defaults: {', '.join(shown)}")
+    if problem is not None:
+        lines += ["", problem]
+    return printable("\n".join(lines))
+
+
+def sessions_text(sessions: list[dict[str, Any]]) -> str:
+    """One line a session, newest first."""
+    if not sessions:
+        return "no session yet; `heatsoak run` records one"
+    rows = [("id", "created (UTC)", "devices", "workload", "protocol", "state", "per s", "name")]
+    for session in sessions:
+        if session.get("problem"):
+            rows.append((session["path"].name, DASH, session["problem"], *[DASH] * 5))
+            continue
+        rows.append(
+            (
+                session["id"],
+                session["created_utc"],
+                ", ".join(session["devices"]),
+                session["workload"] or DASH,
+                session["protocol"],
+                session["state"],
+                number(session["throughput"]),
+                session["name"] or "",
+            )
+        )
+    return printable(table(rows, frozenset({6})))
+
+
+def result_text(document: dict[str, Any], path: Path) -> str:
+    """The result of a session: its headline first, then the figures with their evidence."""
+    lines = [_headline(document)]
+    jobs = {device: job for job in document["jobs"] for device in job["devices"]}
+    for device in document["devices"]:
+        lines += ["", *_device_lines(device, jobs.get(device["device_id"]))]
+    lines += [f"! {warning}" for warning in document["warnings"]]
+    lines += ["", f"session {path}"]
+    return printable("\n".join(lines))
+
+
+def _headline(document: dict[str, Any]) -> str:
+    session = document["session"]
+    marks = {d["provenance"].upper() for d in document["devices"]} - {"MEASURED"}
+    if session["protocol"] == "smoke":
+        marks.add("SMOKE")
+    words = [f"session {session['id']}", session["protocol"], session["state"].upper()]
+    return "  ".join([*words, *sorted(marks)])
+
+
+def _device_lines(device: dict[str, Any], job: dict[str, Any] | None) -> list[str]:
+    verdict, sustained = device["verdict"], device["sustained"]
+    unit = job["unit"] if job else "units"
+    words = [device["device_id"], device["name"]]
+    if job:
+        words += [job["workload"], *recipe_words(job["recipe"])]
+    lines = ["  ".join(words)]
+    flags = f"  ({', '.join(verdict['flags'])})" if verdict["flags"] else ""
+    lines.append(f"  {verdict['state']}{flags}: {verdict['reason']}")
+    numbers = sustained or device["last_window"]
+    if numbers is None:
+        return [*lines, "  no window was judged"]
+    if sustained:
+        is_smoke = "smoke" in verdict["flags"]
+        kind = "smoke figures, not sustained" if is_smoke else "sustained"
+        lines.append(
+            f"  {kind}, frozen at {duration(verdict['frozen_at_s'])} over "
+            f"{duration(verdict['window_s'])}"
+        )
+    else:
+        lines.append("  NOT sustained, the last window only")
+    factor = per_unit_factor(unit)
+    rows = [
+        _figure_row(f"{unit}/s", numbers["throughput"]),
+        _figure_row("W", numbers["power_w"]),
+        _figure_row("°C", numbers["temperature_c"]),
+        _figure_row("MHz", numbers["sm_clock_mhz"]),
+        _figure_row(f"J per {per_unit(unit)}", numbers["joules_per_unit"], factor),
+    ]
+    energy = device["energy"]
+    if energy and energy["method"]:
+        gap = energy["gap_frac"]
+        rows[-1][-1] += f"  by {energy['method']}"
+        if gap is not None:
+            rows[-1][-1] += f"; counter and integral differ by {percent(gap, signed=True)}"
+    lines += [f"  {line}" for line in table(rows, frozenset({1})).splitlines()]
+    if boost := device["boost"]:
+        drop = boost["drop_frac"]
+        lost = "" if drop is None else f"; {percent(-drop, signed=True)} since"
+        lines.append(
+            f"  boost {number(boost['throughput'])} {unit}/s over {number(boost['window_s'], 0)} s"
+            f"{lost}"
+        )
+    fixed = [
+        f"at {minutes} min {number(device[f'at_{minutes}_min'])} {unit}/s"
+        for minutes in (10, 20)
+        if device[f"at_{minutes}_min"] is not None
+    ]
+    if fixed:
+        lines.append(f"  a fixed soak would have said: {', '.join(fixed)}")
+    return [fit(line, 200) for line in lines]
+
+
+def _figure_row(label: str, figure: dict[str, Any] | None, factor: float = 1.0) -> list[str]:
+    if figure is None:
+        return [label, DASH, ""]
+    mean = figure["mean"] * factor
+    u95 = None if figure["u95"] is None else figure["u95"] * factor
+    return [label, number(mean, decimals_of(mean, u95)), uncertainty(mean, u95)]
