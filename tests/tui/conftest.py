@@ -145,3 +145,31 @@ def soak():
         return _soak(spec, until_s, protocol, end)
 
     return make
+
+
+class Quiet:
+    """A recorder that is there and does as it is told, on paper."""
+
+    def __init__(self) -> None:
+        self.asked: list[Any] = []
+        self.is_there = True
+
+    def is_alive(self) -> bool:
+        return self.is_there
+
+    def close_crashed(self) -> None:
+        self.asked.append("close")
+
+    def stop(self) -> None:
+        self.asked.append("stop")
+
+    def mark(self, text: str) -> None:
+        self.asked.append(("mark", text))
+
+    def extend(self, seconds: float) -> None:
+        self.asked.append(("extend", seconds))
+
+
+@pytest.fixture
+def quiet() -> Quiet:
+    return Quiet()

@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING, ClassVar
 import yaml
 from textual.app import App
 from textual.theme import Theme
+from typing_extensions import override
 
 from heatsoak.session.result import exit_code
 from heatsoak_tui.format import number
+from heatsoak_tui.screens.base import Blank
 from heatsoak_tui.screens.control import Control
 from heatsoak_tui.screens.live import LiveScreen
 from heatsoak_tui.screens.setup import SetupScreen
@@ -25,6 +27,8 @@ from heatsoak_tui.widgets.canvas import Canvas
 if TYPE_CHECKING:
     from collections.abc import Callable
     from types import FrameType
+
+    from textual.screen import Screen
 
     from heatsoak_tui.messages import NewSoak, RunStarted
     from heatsoak_tui.run_view import RunView
@@ -73,7 +77,7 @@ synchronised output and the alternate screen; shows the cursor and wraps lines a
 class HeatsoakApp(App[None]):
     """Setup, or the run of one session file."""
 
-    CSS_PATH = "app.tcss"
+    CSS_PATH = Path(__file__).with_name("app.tcss")
     TITLE = "heatsoak"
     ENABLE_COMMAND_PALETTE = False
     BINDINGS: ClassVar = []
@@ -106,6 +110,11 @@ class HeatsoakApp(App[None]):
             self.register_theme(theme)
         self.theme = theme_name(os.environ)
         self.set_keymap(user_keymap(os.environ))
+
+    @override
+    def get_default_screen(self) -> Screen[None]:
+        """What lies under every other screen."""
+        return Blank()
 
     def on_mount(self) -> None:
         """Show the run, or ask what to run."""
@@ -171,8 +180,15 @@ def run_app(session: Path | None = None) -> int:
         Exit code of the command: that of the run if it has ended, 0 if it goes on.
     """
     app = HeatsoakApp(session, is_ascii=needs_ascii(os.environ, sys.stdout.encoding))
-    with RestoredTerminal(app):
-        app.run(mouse=False)
+    stderr = sys.__stderr__
+    if stderr is None or not stderr.isatty():
+        # Textual draws on stderr; with that redirected, the screen belongs on stdout.
+        sys.__stderr__ = sys.__stdout__  # type: ignore[misc]
+    try:
+        with RestoredTerminal(app):
+            app.run(mouse=False)
+    finally:
+        sys.__stderr__ = stderr  # type: ignore[misc]
     line = app.parting_line()
     if line:
         print(f"heatsoak: {line}", file=sys.stderr)  # noqa: T201 - said after the screen is gone

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from rich.segment import Segment
     from rich.style import Style
     from textual.app import App
+    from textual.geometry import Size
+    from textual.screen import Screen
 
 Look = tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]
 """SGR codes of a style: attributes, foreground, background."""
@@ -164,11 +166,14 @@ class FrugalChopsUpdate(ChopsUpdate):
     """Some spans of the screen: only cells that differ from the shadow are written."""
 
     shadow: Shadow
+    size: Size
 
     @override
     def render_segments(self, console: Console) -> str:
         """What to write to the terminal."""
         colors = console._color_system or ColorSystem.TRUECOLOR  # noqa: SLF001
+        if not self.shadow.fits(*self.size):
+            self.shadow.forget(*self.size)
         return self.shadow.difference(self._wanted(colors))
 
     def _wanted(self, colors: ColorSystem) -> Iterable[tuple[int, int, list[Shown]]]:
@@ -188,10 +193,11 @@ class FrugalCompositor(Compositor):
 
     _shadows: ClassVar[WeakKeyDictionary[App[Any], Shadow]] = WeakKeyDictionary()
 
-    def __init__(self, app: App[Any]) -> None:
-        super().__init__()
+    @property
+    def _shadow(self) -> Shadow:
         # All screens of an app draw on one terminal.
-        self._shadow = self._shadows.setdefault(app, Shadow())
+        assert self.root is not None
+        return self._shadows.setdefault(self.root.app, Shadow())
 
     @override
     def render_full_update(self, simplify: bool = False) -> LayoutUpdate:
@@ -205,12 +211,14 @@ class FrugalCompositor(Compositor):
     def render_partial_update(self) -> ChopsUpdate | None:
         """What changed."""
         stock = super().render_partial_update()
-        if stock is None or not self._shadow.fits(*self.size):
-            # Before the first full update nothing is known to compare with.
-            return stock if stock is None else self._whole()
+        if stock is None:
+            return None
         update = FrugalChopsUpdate(stock.chops, stock.spans, stock.chop_ends)
         update.shadow = self._shadow
+        update.size = self.size
         return update
 
-    def _whole(self) -> Any:  # noqa: ANN401 - the base class calls it a ChopsUpdate; either is written
-        return self.render_full_update()
+
+def make_frugal(screen: Screen[Any]) -> None:
+    """Give a screen that has just been made a frugal compositor."""
+    screen._compositor = FrugalCompositor()  # noqa: SLF001 - there is no other way in

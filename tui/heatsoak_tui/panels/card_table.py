@@ -39,6 +39,7 @@ class Columns:
     drop: int
     boost: str
     """Head of the last numeric column."""
+    has_throttle: bool
 
     def row(self, *texts: str) -> str:
         """The head of the table."""
@@ -48,8 +49,8 @@ class Columns:
         return f"{name:<{self.name}}{''.join(cells)}"
 
 
-COMFORTABLE = Columns(26, 12, 8, 6, 8, 6, 10, "from boost")
-COMPACT = Columns(15, 10, 6, 5, 7, 5, 7, "boost")
+COMFORTABLE = Columns(26, 12, 8, 6, 8, 6, 10, "from boost", has_throttle=True)
+COMPACT = Columns(15, 10, 6, 5, 7, 5, 7, "boost", has_throttle=False)
 
 
 class CardTable(RunCanvas):
@@ -71,7 +72,8 @@ class CardTable(RunCanvas):
         first = 0 if len(ids) <= room else min(max(0, picked - room // 2), len(ids) - room)
         more = f"{first + 1}-{first + room} of {len(ids)}" if len(ids) > room else "state"
         head = "    " + columns.row("card", unit, "W", "°C", "MHz", "fan")
-        head += f"  {more:<12}{columns.boost:>{columns.drop}}   throttled"
+        head += f"  {more:<12}{columns.boost:>{columns.drop}}"
+        head += "   throttled" if columns.has_throttle else ""
         lines: list[Line] = [[(head, "muted")]]
         for device_id in ids[first : first + room]:
             is_picked = device_id == shown.device_id and len(ids) > 1
@@ -99,10 +101,10 @@ def card_line(view: RunView, device_id: str, columns: Columns, *, is_picked: boo
         (f"{number(fan, 0):>{columns.fan}}", "fan"),
         (f"  {state:<12}", STATE_ROLES[state]),
     ]
-    return line + _notes(view, device_id, columns.drop)
+    return line + _notes(view, device_id, columns)
 
 
-def _notes(view: RunView, device_id: str, width: int) -> Line:
+def _notes(view: RunView, device_id: str, columns: Columns) -> Line:
     notes: Line = []
     sample = view.latest(device_id)
     speed = float(view.meta.get("speed") or 1.0)
@@ -115,9 +117,9 @@ def _notes(view: RunView, device_id: str, width: int) -> Line:
     drop = DASH
     if boost is not None and rate is not None and boost.throughput > 0:
         drop = percent(rate / boost.throughput - 1, signed=True)
-    notes.append((f"{drop:>{width}}   ", "text"))
+    notes.append((f"{drop:>{columns.drop}}   ", "text"))
     shares = view.throttle_frac(device_id)
-    if shares:
+    if shares and columns.has_throttle:
         reason, share = max(shares.items(), key=lambda item: item[1])
         if share >= 0.005:
             role = "muted" if reason == "sw_power_cap" else "warn"

@@ -108,8 +108,10 @@ def phase_lines(view: RunView, width: int, room: int) -> list[Line]:
     who = f"card {card_mark(device_id)}: " if len(view.device_ids) > 1 else ""
     right: Line = []
     if (blocking := _blocking(verdict)) is not None:
-        value = f"{number(blocking.value, 1)} of {number(blocking.margin, 1)} {blocking.unit}"
-        right = [(f"blocked by {blocking.channel}: ", "muted"), (f"{value} ", "warn")]
+        right = [("blocked by ", "muted"), (f"{blocking.channel} ", "warn")]
+        if blocking.value > blocking.margin:
+            value = f"{number(blocking.value, 1)} of {number(blocking.margin, 1)} {blocking.unit}"
+            right.append((f"{value} ", "warn"))
     text = f"{who}{verdict.reason}"
     if verdict.time_left_s is not None:
         left = span_range(*verdict.time_left_s)

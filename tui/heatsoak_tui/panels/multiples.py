@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from typing_extensions import override
 
 from heatsoak_tui.format import card_mark
-from heatsoak_tui.widgets.chart import LEFT, QUANTITIES, chart_lines
+from heatsoak_tui.widgets.chart import LEFT, QUANTITIES, chart_lines, value_limits
 from heatsoak_tui.widgets.run_canvas import RunCanvas, Shown
 from heatsoak_tui.widgets.time_axis import TimeAxis
 
@@ -42,9 +42,11 @@ class Multiples(RunCanvas):
         each = min(8, room // count)
         picked = ids.index(shown.device_id) if shown.device_id in ids else 0
         first = min(max(0, picked - count // 2), len(ids) - count)
+        # One scale for all, or the eye compares the wrong thing.
+        limits = value_limits(view, ids, quantity, axis)
         lines = [head]
         for device_id in ids[first : first + count]:
             mark = "▸ " if device_id == shown.device_id else "  "
             label = f"{mark}{card_mark(device_id)}"
-            lines += chart_lines(view, device_id, quantity, axis, each, right, label)
+            lines += chart_lines(view, device_id, quantity, axis, each, right, label, limits)
         return lines + below

@@ -9,6 +9,7 @@ from textual.screen import Screen
 from typing_extensions import override
 
 from heatsoak_tui.format import wrap
+from heatsoak_tui.frugal import make_frugal
 from heatsoak_tui.screens.help import Help
 from heatsoak_tui.widgets.canvas import Canvas, Line
 
@@ -38,6 +39,10 @@ class HeatsoakScreen(Screen[None]):
                 tooltip="Draw the whole screen anew, after something else wrote on it"),
     ]  # fmt: skip
 
+    def __init__(self) -> None:
+        super().__init__()
+        make_frugal(self)
+
     def on_resize(self, event: events.Resize) -> None:
         """One sentence instead of a broken picture."""
         is_small = event.size.width < LEAST_WIDTH or event.size.height < LEAST_HEIGHT
@@ -63,3 +68,9 @@ class HeatsoakScreen(Screen[None]):
     def action_redraw(self) -> None:
         """Draw everything anew."""
         self.refresh(layout=True)
+
+
+class Blank(HeatsoakScreen):
+    """Under all others."""
+
+    BINDINGS: ClassVar[list[BindingType]] = []

@@ -11,6 +11,7 @@ from textual.widgets import Static
 from typing_extensions import override
 
 from heatsoak_tui.format import to_ascii
+from heatsoak_tui.frugal import make_frugal
 from heatsoak_tui.widgets.canvas import Canvas
 from heatsoak_tui.widgets.key_line import bound_keys
 
@@ -34,6 +35,7 @@ class Help(ModalScreen[None]):
 
     def __init__(self, screen: Screen[None]) -> None:
         super().__init__()
+        make_frugal(self)
         self._text = _text(screen)
 
     @override

@@ -11,6 +11,7 @@ from textual.widgets import Input, Static
 from typing_extensions import override
 
 from heatsoak_tui.format import to_ascii
+from heatsoak_tui.frugal import make_frugal
 from heatsoak_tui.widgets.canvas import Canvas
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ class Choice(ModalScreen[str | None]):
             answers: (key, what it does, value); the first is the default.
         """
         super().__init__()
+        make_frugal(self)
         self._question = question
         self._answers = answers
 
@@ -83,6 +85,7 @@ class Ask(ModalScreen[str | None]):
             is_appended: Typing goes on after `value` instead of replacing it.
         """
         super().__init__()
+        make_frugal(self)
         self._is_appended = is_appended
         self._question = question
         self._value = value

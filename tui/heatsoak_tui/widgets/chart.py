@@ -11,6 +11,8 @@ from heatsoak_tui.widgets import raster
 from heatsoak_tui.widgets.canvas import HUES, Cell, Line
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from heatsoak_tui.run_view import RunView
     from heatsoak_tui.widgets.time_axis import TimeAxis
 
@@ -50,6 +52,7 @@ def chart_lines(
     height: int,
     right: int,
     label: str | None = None,
+    limits: tuple[float, float] | None = None,
 ) -> list[Line]:
     """The chart with its values: `axis.left` cells at the left, `right` at the right.
 
@@ -61,21 +64,16 @@ def chart_lines(
         height: Lines.
         right: Cells for the current value and the reference's.
         label: What stands at the left of the first line; None: the unit.
+        limits: Lowest and highest value; None: of what is drawn.
     """
     reading, hue = quantity.reading, HUES[quantity.reading]
     series = view.series(device_id, reading)
     width = axis.width
-    found = raster.columns(series.points(axis.t0_s), axis.t0_s, axis.t1_s, 2 * width)
+    found = _columns(view, device_id, reading, axis)
     reference = _reference(view, device_id, reading)
     frozen = _frozen(view, device_id, reading)
     current = view.rate(device_id) if reading == "rate" else _latest(view, device_id, reading)
-    anchor = max((pair[1] for pair in found.values()), default=0.0)
-    low, high = raster.value_range(
-        found,
-        [value for value, _ in (reference, frozen) if value is not None],
-        max(quantity.least, quantity.least_frac * abs(anchor)),
-        is_whole=quantity.is_whole,
-    )
+    low, high = limits or value_limits(view, [device_id], quantity, axis)
     gap = series.gap_s * 2 * width / (axis.t1_s - axis.t0_s)
     grid = raster.plot(found, low, high, width, height, gap)
 
@@ -116,6 +114,30 @@ def chart_lines(
             ]
         )
     return lines
+
+
+def value_limits(
+    view: RunView, device_ids: Sequence[str], quantity: Quantity, axis: TimeAxis
+) -> tuple[float, float]:
+    """Lowest and highest value of a chart that these cards share."""
+    ranges = []
+    for device_id in device_ids:
+        found = _columns(view, device_id, quantity.reading, axis)
+        reference = _reference(view, device_id, quantity.reading)[0]
+        frozen = _frozen(view, device_id, quantity.reading)[0]
+        anchor = max((pair[1] for pair in found.values()), default=0.0)
+        least = max(quantity.least, quantity.least_frac * abs(anchor))
+        also = [value for value in (reference, frozen) if value is not None]
+        if found or also:
+            ranges.append(raster.value_range(found, also, least, is_whole=quantity.is_whole))
+    if not ranges:
+        return 0.0, 1.0
+    return min(low for low, _ in ranges), max(high for _, high in ranges)
+
+
+def _columns(view: RunView, device_id: str, reading: str, axis: TimeAxis) -> dict[int, list[float]]:
+    points = view.series(device_id, reading).points(axis.t0_s)
+    return raster.columns(points, axis.t0_s, axis.t1_s, 2 * axis.width)
 
 
 def _cell(dots: int, hue: str) -> Cell:
