@@ -27,9 +27,13 @@ RECIPE_OPTIONS = (
 
 
 def has_screen() -> bool:
-    """Whether a screen can be drawn: a terminal on both ends that can move its cursor."""
+    """Whether a screen can be drawn: a terminal that can move its cursor on all three ends.
+
+    Textual draws on stderr, so one that goes to a file would get the screen.
+    """
     terminal = os.environ.get("TERM", "")
-    return sys.stdin.isatty() and sys.stdout.isatty() and terminal not in ("", "dumb")
+    streams = (sys.stdin, sys.stdout, sys.stderr)
+    return all(stream.isatty() for stream in streams) and terminal not in ("", "dumb")
 
 
 def open_screen(_: argparse.Namespace) -> int:
