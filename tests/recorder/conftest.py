@@ -89,7 +89,7 @@ WORKLOAD = {
     "title": "A workload without torch",
     "archetype": "tests",
     "kinds": ["cpu", "nvidia"],
-    "sizes": {"cpu-tiny": {"memory_gib": 0.1, "kinds": ["cpu"]}},
+    "sizes": {"cpu-tiny": {"memory_gib": 0.1, "kinds": ["cpu", "nvidia"]}},
     "defaults": {
         "size": "cpu-tiny", "context": 0, "micro_batch": 1, "accumulate": 1,
         "precision": "fp32", "attention": "none", "compile": False, "checkpointing": False,

@@ -90,6 +90,7 @@ def test_a_child_that_ignores_term_is_killed_with_what_it_started(run, until, ma
     one.child.stop()
     until(one.is_gone, 5.0)
     assert one.child.failure is None
+    assert one.warnings == ["the workload did not end within 0.2 s of being asked; killed"]
     assert _count(mark) == 0
 
 

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.usefixtures("tiny")
 
 
 def test_two_synthetic_cards_reach_steady_state(begin, until):
-    run = begin("synthetic:rtx-5090x2", speed=200.0, name="two cards")
+    run = begin("synthetic:rtx-5090x2", speed=400.0, name="two cards")
     client.wait_ended(run, 60.0)
     document = load_result(run.path)
     jsonschema.validate(document, json.loads(SCHEMA.read_text()))
@@ -117,6 +117,19 @@ def test_kill_ends_at_once_a_child_that_ignores_a_stop(begin, until, mark):
     client.wait_ended(run, 5.0)
     assert _meta(run)["state"] == "interrupted"
     assert _nothing_is_left(run)
+
+
+def test_nobody_left_to_tell_means_no_run(until, mark):
+    read_fd, write_fd = os.pipe()
+    os.close(read_fd)
+    command = [sys.executable, "-P", "-m", "heatsoak.recorder"]
+    plan = Plan("synthetic:rtx-5090").to_json()
+    subprocess.run(command, input=plan, text=True, stdout=write_fd, stderr=write_fd, check=True)
+    os.close(write_fd)
+    until(lambda: not _carrying_test_mark())
+    state = Path(os.environ["XDG_STATE_HOME"]) / "heatsoak"
+    assert list(state.glob("sessions/*")) == []
+    assert list(state.glob("running/*.json")) == []
 
 
 def test_kill_9_of_the_recorder_leaves_no_process_and_a_file_that_opens(begin, until):
@@ -223,6 +236,18 @@ def test_an_existing_file_is_kept_unless_forced(begin, tmp_path):
     assert out.read_text() == "mine"
 
 
+def test_a_file_that_is_being_written_is_kept_even_if_forced(begin, until, tmp_path):
+    out = str(tmp_path / "a.heatsoak")
+    run = begin("synthetic:rtx-5090", out=out)
+    with pytest.raises(UsageError, match=f"being written by the run {run.id}"):
+        client.start(Plan("synthetic:rtx-5090", out=out, force=True))
+    assert _meta(run)["state"] == "recording"
+    client.kill(run)
+    client.wait_ended(run)
+    again = begin("synthetic:rtx-5090", out=out, force=True)
+    assert _meta(again)["id"] == again.id
+
+
 def test_a_missing_card_is_unavailable():
     with pytest.raises(DeviceUnavailableError) as caught:
         client.start(Plan("all", workload="tiny"))
@@ -297,11 +322,21 @@ def _events(run, kind):
     return _rows(run, "select * from events where kind = ? order by t_s", kind)
 
 
+def _carrying_test_mark():
+    return _carrying(f"HEATSOAK_TEST={os.environ['HEATSOAK_TEST']}")
+
+
 def _marked(session_id):
-    mark = f"HEATSOAK_SESSION={session_id}".encode()
+    return _carrying(f"HEATSOAK_SESSION={session_id}")
+
+
+def _carrying(text):
+    mark = text.encode()
     found = []
     for folder in Path("/proc").iterdir():
         try:
+            if folder.name == str(os.getpid()):
+                continue
             if folder.name.isdigit() and mark in (folder / "environ").read_bytes().split(b"\0"):
                 found.append(int(folder.name))
         except OSError:

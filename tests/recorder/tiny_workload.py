@@ -48,7 +48,8 @@ def main() -> int:
         return 0
     if "bad-line" in told:
         os.write(fd, b"not a record\n")
-    uuid = told.get("uuid")
+    given = os.environ["HEATSOAK_DEVICE"]
+    uuid = told.get("uuid", None if given == "cpu" else os.environ["CUDA_VISIBLE_DEVICES"])
     write(progress.Hello(monotonic_s(), os.getpid(), "samples", uuid, "test device", {"tiny": 1}))
     write(progress.Phase(monotonic_s(), "train"))
     if "chatty" in told:

@@ -136,7 +136,10 @@ class Child:
                 "it hangs, or it is not instrumented"
             )
             self.kill()
-        if self._kill_at_s is not None and now_s >= self._kill_at_s:
+        if self._kill_at_s is not None and now_s >= self._kill_at_s and self._ended is None:
+            self._warnings.append(
+                f"the workload did not end within {self._grace_s:g} s of being asked; killed"
+            )
             self.kill()
         if is_guard_gone:
             self._finish(t_s)

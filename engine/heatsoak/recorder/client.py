@@ -176,4 +176,4 @@ def _of(entry: Entry) -> Running:
 
 
 def _is_meant(run: Running, ref: str) -> bool:
-    return run.id.startswith(ref) or ref == run.name or run.path == Path(ref).absolute()
+    return run.id.startswith(ref) or ref == run.name or run.path.resolve() == Path(ref).resolve()

@@ -33,54 +33,62 @@ def record(text: str) -> None:
         plan = Plan.from_json(text)
     except (ValueError, TypeError) as error:
         raise UsageError(f"not a plan: {error}") from None
-    registry = Registry()
-    with registry.exclusive():
-        # First, so that a device that a crashed run still loads is free again.
-        notices = registry.clear_crashed()
     prepared = prepare(plan)
+    registry = Registry()
     try:
-        recorder, socket = _begin(prepared, registry)
+        with registry.exclusive():
+            # First of all: what a crashed run left may load the device, or have our file open.
+            notices = registry.clear_crashed()
+            recorder, writer, socket = _begin(prepared, registry)
     except HeatsoakError:
         for device in prepared.devices:
             device.close()
         raise
-    _say_ready(prepared, socket, notices)
+    try:
+        _say_ready(prepared, socket, notices)
+    except BrokenPipeError:  # Who asked has left before it knew of the run: there is to be none.
+        _undo(prepared, writer, registry)
+        return
     _detach(registry.open_log())
     recorder.run()
     registry.leave()
 
 
-def _begin(prepared: Prepared, registry: Registry) -> tuple[Recorder, Path]:
+def _begin(prepared: Prepared, registry: Registry) -> tuple[Recorder, SessionWriter, Path]:
     infos = [device.info for device in prepared.devices]
     socket = socket_path(prepared.id)
-    with registry.exclusive():
-        registry.check_free(infos)
-        if prepared.plan.out is None:
-            _make_folder(prepared.path.parent)
-        writer = SessionWriter.create(
-            prepared.path,
-            meta=prepared.meta(socket),
-            devices=infos,
-            jobs=prepared.jobs,
-            force=prepared.plan.force,
-        )
-        entry = Entry(
-            id=prepared.id,
-            path=str(prepared.path),
-            pid=os.getpid(),
-            socket=str(socket),
-            host=prepared.host,
-            devices=exclusive_devices(infos),
-            name=prepared.plan.name,
-        )
-        registry.enter(entry)
-        try:
-            return Recorder(prepared, writer, socket), socket
-        except OSError as error:
-            writer.close("interrupted")
-            prepared.path.unlink()
-            registry.leave()
-            raise UsageError(f"cannot listen at {socket}: {error.strerror}") from None
+    registry.check_free(infos, prepared.path)
+    if prepared.plan.out is None:
+        _make_folder(prepared.path.parent)
+    writer = SessionWriter.create(
+        prepared.path,
+        meta=prepared.meta(socket),
+        devices=infos,
+        jobs=prepared.jobs,
+        force=prepared.plan.force,
+    )
+    entry = Entry(
+        id=prepared.id,
+        path=str(prepared.path),
+        pid=os.getpid(),
+        socket=str(socket),
+        host=prepared.host,
+        devices=exclusive_devices(infos),
+        name=prepared.plan.name,
+    )
+    registry.enter(entry)
+    try:
+        return Recorder(prepared, writer, socket), writer, socket
+    except OSError as error:
+        _undo(prepared, writer, registry)
+        raise UsageError(f"cannot listen at {socket}: {error.strerror}") from None
+
+
+def _undo(prepared: Prepared, writer: SessionWriter, registry: Registry) -> None:
+    """Take back what `_begin` has made."""
+    writer.close("interrupted")
+    prepared.path.unlink()
+    registry.leave()
 
 
 def _make_folder(folder: Path) -> None:

@@ -140,11 +140,10 @@ class Recorder:
         self._take_readings()
         self._tell_silence(t_s)
         for track in self._tracks:
-            if not track.job.is_gone:
-                fds = set(track.job.filenos())
-                track.poll(t_s, self._pending)
-                for fd in fds - set(track.job.filenos()):
-                    self._selector.unregister(fd)
+            fds = set(track.job.filenos())
+            track.poll(t_s, self._pending)
+            for fd in fds - set(track.job.filenos()):
+                self._selector.unregister(fd)
         if self._end_reason is not None:
             return
         self._evaluated_s = max(self._evaluated_s, self._known_until_s(t_s))
@@ -305,6 +304,8 @@ class Recorder:
         read_fd, write_fd = os.pipe()
         os.set_blocking(read_fd, False)
         os.set_blocking(write_fd, False)
+        # Whoever started us may have blocked signals; that is inherited, down to the workload.
+        signal.pthread_sigmask(signal.SIG_SETMASK, ())
         signal.set_wakeup_fd(write_fd, warn_on_full_buffer=False)
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
         for number in (signal.SIGTERM, signal.SIGINT):

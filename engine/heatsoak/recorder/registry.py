@@ -151,13 +151,21 @@ class Registry:
             log.unlink(missing_ok=True)
         return notices
 
-    def check_free(self, devices: Sequence[DeviceInfo]) -> None:
-        """Refuse a device that another live run uses.
+    def check_free(self, devices: Sequence[DeviceInfo], path: Path) -> None:
+        """Refuse what another live run uses.
+
+        Args:
+            devices: that are to be loaded.
+            path: of the session file that is to be written.
 
         Raises:
-            DeviceUnavailableError: there is one; the text names the run.
+            DeviceUnavailableError: one of the devices is in use; the text names the run.
+            UsageError: the file is being written.
         """
         live = self.entries()[0]
+        for entry in live:
+            if Path(entry.path).resolve() == path.resolve():
+                raise UsageError(f"{path} is being written by the run {entry.id}")
         for device in devices:
             for entry in live:
                 if device.uuid in entry.devices:
