@@ -7,9 +7,9 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from heatsoak.session.result import result_entry
 
 from heatsoak.recipe import Recipe
+from heatsoak.session.result import result_entry
 from heatsoak.session.rows import Batch, EventRow, JobRow, PhaseRow, ResultRow, StepsRow
 from heatsoak.session.store import SessionWriter
 from heatsoak.steady_state.judge import Judge

@@ -62,6 +62,10 @@ SIXTEEN = Theme(
         "muted": "ansi_default", "rule": "ansi_default", "judged": "ansi_default",
         "rate": "ansi_cyan", "power": "ansi_magenta", "temperature": "ansi_yellow",
         "clock": "ansi_blue", "fan": "ansi_default",
+        "ansi-background": "ansi_default", "ansi-foreground": "ansi_default",
+        "input-cursor-background": "ansi_default", "input-cursor-foreground": "ansi_default",
+        "input-cursor-text-style": "reverse",
+        "input-selection-background": "ansi_default", "input-selection-foreground": "ansi_default",
     },
 )  # fmt: skip
 """The terminal's own colours, on the terminal's own background."""
