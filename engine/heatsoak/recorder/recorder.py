@@ -251,7 +251,9 @@ class Recorder:
             if count:
                 text = f"{count} readings of {device_id} came late and were left out"
                 self._pending.event(t_s, "warning", text, device_id=device_id, late_ticks=count)
-        self._pending.event(t_s, "end", reason, state=state)
+        # How each device ended was told when it did; a run cut short says why once more.
+        text = reason if state == "interrupted" else f"the run ended: {state}"
+        self._pending.event(t_s, "end", text, state=state)
         self._pending.meta |= {"state": state, "end_reason": reason}
         try:
             self._writer.write(self._pending.take())

@@ -106,13 +106,29 @@ class Track:
             self._take_verdicts(self.judge.evaluate(t_s), pending)
 
     def close(
-        self, t_s: float, state: State, text: str, pending: Pending, *, device_id: str | None = None
+        self,
+        t_s: float,
+        state: State,
+        reason: str,
+        pending: Pending,
+        *,
+        device_id: str | None = None,
+        words: str | None = None,
     ) -> None:
-        """End the judgement of one or all devices from outside; what is final stays as it is."""
+        """End the judgement of one or all devices from outside; what is final stays as it is.
+
+        Args:
+            t_s: when.
+            state: the final state.
+            reason: one sentence, for the verdict.
+            pending: takes the rows.
+            device_id: the device, or None for all of the job.
+            words: more than the reason, for the end of the session.
+        """
         for one in self.devices if device_id is None else (device_id,):
             if one not in self.verdicts or self.verdicts[one].state not in FINAL_STATES:
-                self.end_words[one] = text
-        self._take_verdicts(self.judge.close(t_s, state, text, device_id), pending)
+                self.end_words[one] = words or reason
+        self._take_verdicts(self.judge.close(t_s, state, reason, device_id), pending)
         if self.is_over:
             self.job.stop()
 
@@ -170,7 +186,7 @@ class Track:
         tail = list(self.job.stderr_tail)
         text = f"{failure}; its last words: {' | '.join(tail[-3:])}" if tail else failure
         pending.event(t_s, "error", text, job_id=self.row.job_id, stderr=tail)
-        self.close(t_s, "failed", text, pending)
+        self.close(t_s, "failed", failure, pending, words=text)
 
     def _take_verdicts(self, verdicts: Sequence[Verdict], pending: Pending) -> None:
         for verdict in verdicts:

@@ -1,0 +1,60 @@
+"""Plans checked before anything is started."""
+
+from __future__ import annotations
+
+import pytest
+
+from heatsoak.errors import UsageError
+from heatsoak.launch import catalog
+from heatsoak.recorder.plan import Plan
+from heatsoak.recorder.prepare import prepare
+
+SYNTHETIC = "synthetic:rtx-5090"
+
+
+@pytest.mark.parametrize(
+    ("plan", "said"),
+    [
+        (Plan("nonsense"), "unknown device 'nonsense'"),
+        (Plan("synthetic:rtx-9999"), "rtx-9999"),
+        (Plan(SYNTHETIC, protocol="eternal"), "unknown protocol 'eternal'; there is smoke, quick"),
+        (Plan(SYNTHETIC, workload="llama"), "unknown workload 'llama'; there is"),
+        (Plan(SYNTHETIC, workload="llm_pretrain"), "does not run on synthetic-0"),
+        (Plan("cpu", workload="synthetic"), "does not run on cpu"),
+        (Plan("cpu", speed=2.0), "only synthetic devices"),
+        (Plan(f"{SYNTHETIC},cpu", speed=2.0), "only synthetic devices"),
+        (Plan(SYNTHETIC, speed=0.0), "speed must be a number above 0"),
+        (Plan(SYNTHETIC, speed=float("nan")), "speed must be a number above 0"),
+        (Plan(SYNTHETIC, recipe={"size": "70B"}), "no size '70B'"),
+        (Plan(SYNTHETIC, recipe={"settings": {"depth": 3}}), "no option 'depth'"),
+        (Plan(SYNTHETIC, out="here.heatsoak"), "absolute path, not 'here.heatsoak'"),
+    ],
+)
+def test_a_bad_plan_is_refused_in_one_line(plan, said):
+    with pytest.raises(UsageError) as caught:
+        prepare(plan)
+    assert said in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_without_torch_a_training_workload_is_refused(monkeypatch):
+    monkeypatch.setattr(catalog, "training_problem", lambda: "PyTorch not installed; pip ...")
+    with pytest.raises(UsageError, match="cannot train llm_pretrain: PyTorch not installed"):
+        prepare(Plan("cpu"))
+    assert prepare(Plan(SYNTHETIC)).jobs[0].workload == "synthetic"
+
+
+def test_each_device_gets_its_own_job_and_its_default_workload():
+    prepared = prepare(Plan(f"{SYNTHETIC}x2,cpu"))
+    assert [(job.workload, job.mode, job.device_ids) for job in prepared.jobs] == [
+        ("synthetic", "synthetic", ("synthetic-0",)),
+        ("synthetic", "synthetic", ("synthetic-1",)),
+        ("llm_pretrain", "replica", ("cpu",)),
+    ]
+    assert prepared.provenance == "synthetic"
+    assert prepare(Plan("cpu")).provenance == "measured"
+
+
+def test_a_plan_survives_the_way_to_the_recorder():
+    plan = Plan(SYNTHETIC, recipe={"settings": {"a": 1}}, speed=60.0, name="ten °C")
+    assert Plan.from_json(plan.to_json()) == plan
