@@ -136,6 +136,14 @@ def _add_sessions(commands: argparse._SubParsersAction[_Parser]) -> None:
     result.add_argument("session", help="session file, id or name")
     result.add_argument("--json", action="store_true", help="heatsoak-result/1")
 
+    judge = commands.add_parser(
+        "judge", help="what the judge says of logs and sessions, as if live", allow_abbrev=False
+    )
+    judge.set_defaults(command=_command("heatsoak_tui.cli.show", "judge"))
+    judge.add_argument("files", nargs="+", metavar="FILE", help="session, or CSV log with t_s")
+    judge.add_argument("--protocol", help="default: the session's own; standard for a log")
+    judge.add_argument("--json", action="store_true", help="one JSON object a device and line")
+
 
 def _add_lists(commands: argparse._SubParsersAction[_Parser]) -> None:
     for name, text in (

@@ -5,15 +5,24 @@ from __future__ import annotations
 import json
 import sys
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from heatsoak.errors import UsageError
 from heatsoak.launch.catalog import training_problem
 from heatsoak.launch.catalog import workloads as all_workloads
 from heatsoak.session.library import find_session, list_sessions
+from heatsoak.session.rejudge import judge_file
 from heatsoak.session.result import load_result
 from heatsoak.telemetry import discovery
 from heatsoak.telemetry.device import DeviceLostError, DeviceReadError
-from heatsoak_tui.cli.text import devices_text, result_text, sessions_text, workloads_text
+from heatsoak_tui.cli.text import (
+    devices_text,
+    result_text,
+    sessions_text,
+    verdict_text,
+    workloads_text,
+)
 
 if TYPE_CHECKING:
     import argparse
@@ -76,6 +85,19 @@ def result(arguments: argparse.Namespace) -> int:
     else:
         print(result_text(document, path))
     return 0
+
+
+def judge(arguments: argparse.Namespace) -> int:
+    """`heatsoak judge`: one line a file and device; a file that cannot be read costs code 2."""
+    code = 0
+    for file in arguments.files:
+        try:
+            for line in judge_file(Path(file), arguments.protocol):
+                print(json.dumps(line) if arguments.json else verdict_text(line), flush=True)
+        except UsageError as error:
+            print(f"heatsoak: {error}", file=sys.stderr)
+            code = error.exit_code
+    return code
 
 
 def _print_json(document: dict[str, Any]) -> None:

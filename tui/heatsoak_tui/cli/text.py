@@ -120,6 +120,20 @@ def result_text(document: dict[str, Any], path: Path) -> str:
     return printable("\n".join(lines))
 
 
+def verdict_text(line: dict[str, Any]) -> str:
+    """One line of `heatsoak judge`."""
+    words = [line["file"], line["device"], line["state"]]
+    if line["state"] == "steady":
+        words.append(f"frozen at {duration(line['frozen_at_s'])}")
+    for name, unit in (("throughput", "units/s"), ("power_w", "W")):
+        figure = line[name]
+        if figure and line["state"] == "steady":
+            mean, u95 = figure["mean"], figure["u95"]
+            words.append(f"{number(mean, decimals_of(mean, u95))} {uncertainty(mean, u95)} {unit}")
+    flags = f" ({', '.join(line['flags'])})" if line["flags"] else ""
+    return printable("  ".join(words) + flags + f": {line['reason']}")
+
+
 def _headline(document: dict[str, Any]) -> str:
     session = document["session"]
     marks = {d["provenance"].upper() for d in document["devices"]} - {"MEASURED"}
