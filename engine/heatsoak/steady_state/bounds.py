@@ -15,6 +15,8 @@ from heatsoak.steady_state.protocols import (
     REACH_FACTOR,
     RELAX_FACTOR,
     RELAX_SHARE,
+    SENSITIVITY_ALLOWED_PCT,
+    SENSITIVITY_MARGIN_FRAC,
     SLOW_RATE_PCT,
     VETO_SES,
 )
@@ -34,7 +36,9 @@ class Test:
 
     bound: Bound
     to_come: float
-    """Signed best guess of what is still to come, in the bound's unit."""
+    """Signed guess of what is still to come at the slow time constant, in the bound's unit."""
+    se: float
+    """Its standard error."""
     why: str
     """What is wrong, in words; empty when it is not."""
 
@@ -91,6 +95,7 @@ class Rules:
         leads: bool,
         limit_c: float | None = None,
         fan_max_pct: float | None = None,
+        per_degree_pct: float | None = None,
     ) -> Test:
         """Test one channel.
 
@@ -99,8 +104,12 @@ class Rules:
             leads: whether the slow mode is held against it, as against temperature.
             limit_c: temperature limit, for temperature.
             fan_max_pct: highest fan speed in percent, for the fan.
+            per_degree_pct: what rate or power change per °C, for temperature.
         """
         margin, unit = self._margins[row.channel]
+        if per_degree_pct is not None:
+            allowed = SENSITIVITY_ALLOWED_PCT / max(per_degree_pct, 1e-9)
+            margin = min(margin, max(allowed, SENSITIVITY_MARGIN_FRAC * margin))
         margin *= self._factor
         value, estimate = self._full.bound(row.index, with_slow=leads)
         ok = value <= margin
@@ -116,7 +125,7 @@ class Rules:
             if r - float(self._half.se[row.index, -1]) > margin:
                 why = "curvature"
         bound = Bound(row.channel, value, margin, unit, not why)
-        return Test(bound, slow, why)
+        return Test(bound, slow, se, why)
 
     def _veto(
         self,

@@ -25,6 +25,7 @@ from heatsoak.steady_state.protocols import (
     THERMAL_DUTY,
     VALID_SHARE,
 )
+from heatsoak.steady_state.sensitivity import per_degree_pct
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -117,6 +118,7 @@ def run_tests(
     job: Throughput | None,
     subjects: Sequence[Subject],
     window: tuple[int, int],
+    epoch_bin: int,
     *,
     is_holding: bool,
     is_late: bool,
@@ -128,6 +130,7 @@ def run_tests(
         subject.tests = []
         duty = nan_mean(subject.readings.bins.get("thermal", start, end))
         subject.is_throttled = bool(duty > THERMAL_DUTY)
+        subject.per_degree_pct = per_degree_pct(job, subject.readings, epoch_bin, end)
     if not rows:
         return
     y = np.array([row.values for row in rows])
@@ -158,6 +161,7 @@ def run_tests(
                 leads=leads,
                 limit_c=None if owner.is_throttled else owner.info.temperature_limit_c,
                 fan_max_pct=owner.info.fan_max_pct,
+                per_degree_pct=owner.per_degree_pct if series.channel == "temperature" else None,
             )
         )
     if rate is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import inf, isfinite, nan
+from math import inf, isfinite, nan, sqrt
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,7 +14,9 @@ from heatsoak.steady_state.protocols import (
     BIN_S,
     POOL_EPOCHS,
     POOL_FACTOR,
+    PRINTED_GATE_FACTOR,
     REPORT_MIN_S,
+    U95_FACTOR,
     WANDER_GATE_FACTOR,
     WANDER_SKIP_BINS,
 )
@@ -115,15 +117,21 @@ class Gate:
         allowed = WANDER_GATE_FACTOR * self._protocol.gate_pct
         if wander > allowed:
             return None, f"the rate wanders: by {wander:.1f} %, {allowed:.1f} % allowed"
+        heat = max((subject.heat_pct for subject in subjects), default=0.0)
+        most = PRINTED_GATE_FACTOR * gate
+        if heat >= most:
+            return None, f"what is still to come may cost {heat:.1f} %, {most:.1f} % allowed"
+        room = sqrt(most**2 - heat**2)
         n_max = end - start
         n = min(n_max, max(int(REPORT_MIN_S // BIN_S), end - hold_bin))
         while True:
             worst, name = self.widest(job, subjects, (end - n, end))
-            if worst <= gate:
+            if worst <= gate and U95_FACTOR * worst <= room:
                 return (end - n, end), ""
+            wanted = min(gate, room / U95_FACTOR)
             if n >= n_max:
-                return None, f"{name} too noisy: ±{worst:.1f} %, needs ±{gate:.1f} %"
-            need = int(n * (worst / gate) ** 2) if isfinite(worst) else n_max
+                return None, f"{name} too noisy: ±{worst:.1f} %, needs ±{wanted:.1f} %"
+            need = int(n * (worst / wanted) ** 2) if isfinite(worst) else n_max
             n = min(n_max, max(n + 1, need))
 
     def _wander_pct(

@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from heatsoak.telemetry.device import DeviceInfo
     from heatsoak.telemetry.sample import DeviceSample
 
+_MOST_UNITS = 1e18
+"""A counter beyond is no counter."""
 _STILL_AT_TIME_OUT_S = 60.0
 """A counter that has stood still for so long when the time is up did not merely hiccup."""
 
@@ -95,7 +97,7 @@ class Judge:
 
     def add_steps(self, t_s: float, units_done: float) -> None:
         """The job's cumulative counter at an instant."""
-        if self._is_time(t_s) and self._job is not None and isfinite(units_done):
+        if self._is_time(t_s) and self._job is not None and 0 <= units_done <= _MOST_UNITS:
             self._job.add_steps(t_s, units_done)
 
     def add_phase(self, t_s: float, phase: str) -> None:
@@ -205,6 +207,8 @@ class Judge:
         """After a long gap: what came before is over."""
         self._begin_epoch()
         self._next_bin = max(self._next_bin, k)
+        if self._job is not None:
+            self._job.skip_to(self._at_s(k))
         self._epochs.start_bin = self._next_bin
 
     def _begin_epoch(self) -> None:
@@ -311,7 +315,15 @@ class Judge:
         live = self._live()
         is_late = run_s >= p.late_s
         is_holding = self._hold.start_bin is not None
-        run_tests(p, self._job, live, self._window, is_holding=is_holding, is_late=is_late)
+        run_tests(
+            p,
+            self._job,
+            live,
+            self._window,
+            self._epochs.start_bin,
+            is_holding=is_holding,
+            is_late=is_late,
+        )
         is_pass = all(subject.tests and subject.blocking is None for subject in live)
         self._hold.step(k, is_pass=is_pass)
         noise = ""
@@ -475,7 +487,7 @@ class Judge:
             *window,
             origin_s=self._at_s(0),
             pooled=(self._gate.pooled(RATE), self._gate.pooled(subject.info.device_id)),
-            to_come_c=subject.to_come_c,
+            heat_pct=subject.heat_pct,
         )
 
     def _boost(self) -> tuple[float, float] | None:

@@ -134,6 +134,8 @@ POOL_FACTOR: Final = 4.0
 """So many earlier epochs count, each as at most this times the present variance: what they went
 through is not what is reported."""
 REPORT_MIN_S: Final = 120.0
+PRINTED_GATE_FACTOR: Final = 1.5
+"""The printed interval, noise and heat together, must be within this times the gate too."""
 U95_FACTOR: Final = 1.25
 U95_PCT_PER_C: Final = 0.3
 """What is printed: the half-width widened by this, and so much per degree still to come."""
@@ -155,6 +157,22 @@ ENERGY_GAP_FACTOR: Final = 1.2
 READING_AT_S: Final = (600.0, 1200.0)
 READING_WINDOW_S: Final = 120.0
 """What a fixed soak of 10 or 20 minutes would have read: the two minutes before."""
+
+# -- what a degree costs ------------------------------------------------------------------------
+SENSITIVITY_SKIP_BINS: Final = 2
+SENSITIVITY_LEAST_BINS: Final = 20
+SENSITIVITY_LEAST_C: Final = 4.0
+SENSITIVITY_RATE_SE: Final = 0.05
+"""Rate and power per degree are told only from so many bins over so many degrees; the rate only
+with so small an error (percent per °C), else the clock stands for it."""
+SENSITIVITY_LATE_FACTOR: Final = 1.5
+"""The last degrees cost more than the first: leakage grows exponentially, fans take their share."""
+SENSITIVITY_ALLOWED_PCT: Final = 0.5
+SENSITIVITY_MARGIN_FRAC: Final = 0.4
+"""The temperature margin shrinks so that what is still to come costs at most this, down to this
+share of itself: on a card that loses half a percent a degree, three degrees are too many."""
+SENSITIVITY_U95_LEAST: Final = 0.15
+"""Percent per °C that the printed interval assumes at least."""
 
 TIME_LEFT: Final = (
     (1.3, 0.17, 4.3),
@@ -237,8 +255,8 @@ PROTOCOLS: Final[dict[str, Protocol]] = {
         # average that away: smoke proves that everything works, not how fast the machine is.
         power_pct=3.0,
         clock_pct=3.0,
-        rate_pct=6.0,
-        gate_pct=4.0,
+        rate_pct=8.0,
+        gate_pct=5.0,
         late_gate_pct=8.0,
         late_s=150.0,
     ),

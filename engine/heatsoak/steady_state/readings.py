@@ -29,6 +29,7 @@ THERMAL_REASONS = frozenset(
     {"sw_thermal_slowdown", "hw_thermal_slowdown", "hw_slowdown", "hw_power_brake_slowdown"}
 )
 POWER_REASONS = frozenset({"sw_power_cap", "hw_power_brake_slowdown"})
+_MOST_J = 1e15
 _LONG_GAP_S = 15.0
 
 
@@ -103,7 +104,7 @@ class Readings:
             ],
             dtype=np.float64,
         )
-        energy = values[7]
+        energy = np.where(np.abs(values[7]) <= _MOST_J, values[7], np.nan)
         values = values[:7]
         with np.errstate(invalid="ignore"):
             is_out = ~((values >= _RANGES[:, :1]) & (values <= _RANGES[:, 1:]))

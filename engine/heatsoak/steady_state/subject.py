@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from heatsoak.steady_state.protocols import SENSITIVITY_U95_LEAST, U95_PCT_PER_C
 from heatsoak.steady_state.readings import Readings
 
 if TYPE_CHECKING:
@@ -23,6 +24,8 @@ class Subject:
         """The channels' tests of the newest evaluation, the job's rate first."""
         self.is_throttled = False
         """Whether a thermal slowdown held it down for a good part of the window."""
+        self.per_degree_pct: float | None = None
+        """What rate or power change per °C on this card, None where that cannot be told."""
         self.final: Verdict | None = None
         """Its last word, once there is one."""
         self.frozen: Sustained | None = None
@@ -45,9 +48,12 @@ class Subject:
         return worst if worst is not None and not worst.bound.is_ok else None
 
     @property
-    def to_come_c(self) -> float:
-        """Temperature still to come, as a size; 0 without a temperature."""
+    def heat_pct(self) -> float:
+        """What the degrees still to come may cost rate or power, in percent."""
+        per_degree = U95_PCT_PER_C
+        if self.per_degree_pct is not None:
+            per_degree = max(self.per_degree_pct, SENSITIVITY_U95_LEAST)
         for test in self.tests:
             if test.bound.channel == "temperature":
-                return abs(test.to_come)
+                return per_degree * (abs(test.to_come) + test.se)
         return 0.0

@@ -13,7 +13,6 @@ from heatsoak.steady_state.protocols import (
     HALF_WIDTH_FACTOR,
     READING_WINDOW_S,
     U95_FACTOR,
-    U95_PCT_PER_C,
 )
 from heatsoak.steady_state.verdict import Boost, Figure, Sustained
 
@@ -86,7 +85,9 @@ def _joules_per_unit(energy_w: Array, all_in: Array, extra_pct: float) -> Figure
         return Figure(ratio, None, None, "J/unit")
     edges = np.arange(batches) * power.size // batches
     p, r = np.add.reduceat(power, edges), np.add.reduceat(rate, edges)
-    left_out = (p.sum() - p) / np.maximum(r.sum() - r, 1e-300)
+    if not np.all(r.sum() - r > 0):
+        return Figure(ratio, None, None, "J/unit")
+    left_out = (p.sum() - p) / (r.sum() - r)
     variance = (batches - 1) / batches * float(((left_out - left_out.mean()) ** 2).sum())
     half_pct = 100.0 * HALF_WIDTH_FACTOR * float(np.sqrt(variance)) / ratio if ratio else 0.0
     pct = float(np.hypot(U95_FACTOR * half_pct, extra_pct))
@@ -101,7 +102,7 @@ def summarize(
     *,
     origin_s: float,
     pooled: tuple[float, float] = (float("nan"), float("nan")),
-    to_come_c: float = 0.0,
+    heat_pct: float = 0.0,
 ) -> Sustained:
     """The numbers of bins `start` to `end` (exclusive) of one device and its job.
 
@@ -112,9 +113,9 @@ def summarize(
         end: one past the last bin.
         origin_s: session time at which bin 0 begins.
         pooled: pooled long-run variance of rate and of power, percent squared, NaN unknown.
-        to_come_c: temperature still to come with its error, which widens the printed interval.
+        heat_pct: what the degrees still to come may cost; widens the printed intervals.
     """
-    extra = U95_PCT_PER_C * abs(to_come_c)
+    extra = heat_pct
     get = device.bins.get
     throughput = all_in = None
     all_in_rate = np.full(max(0, end - max(start, device.bins.first)), np.nan)

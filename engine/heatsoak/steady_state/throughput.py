@@ -108,6 +108,13 @@ class Throughput:
         self._pauses.append((t_s, total + (t_s - last_t if self._is_paused else 0.0)))
         self._is_paused = is_paused
 
+    def skip_to(self, t_s: float) -> None:
+        """Time jumped to `t_s` (a suspended machine): count afresh from there."""
+        self._take(t_s)
+        self._records.clear()
+        if self.last_progress_s is not None:
+            self.last_progress_s = t_s
+
     def paused_s(self, t: Array) -> Array:
         """Paused seconds since the origin at each instant."""
         last_t, total = self._pauses[-1]
