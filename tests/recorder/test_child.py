@@ -184,6 +184,24 @@ def test_kill_9_of_the_guard_leaves_nothing(run, until, mark):
     assert _count(mark) == 0
 
 
+def test_a_child_dies_with_its_guard_even_if_nobody_sweeps(run, until, mark):
+    one = run("ignore-term")
+    until(lambda: progress.Steps in one.kinds() and one.child.pid)
+    one.child._guard.kill()
+    until(lambda: not Path(f"/proc/{one.child.pid}").exists(), 5.0)
+    until(one.is_gone, 5.0)
+
+
+def test_a_program_that_handles_no_signal_ends_when_asked(until):
+    # The guard ignores SIGTERM, and what is ignored is inherited.
+    child = Child(["/bin/sleep", "1000"], os.environ, SessionClock())
+    child.start(0.0)
+    until(lambda: child.poll(1.0) or child.pid)
+    child.stop()
+    until(lambda: child.poll(1.0) or child.is_gone, 5.0)
+    assert child.failure is None
+
+
 def test_kill_9_of_the_parent_leaves_nothing(until, mark):
     program = textwrap.dedent("""
         import os, sys

@@ -170,6 +170,32 @@ def test_what_recorder_and_guard_left_together_is_ended_by_the_next_start(begin,
     assert _marked(crashed.id) == []
 
 
+def test_a_defect_of_the_recorder_ends_the_run_and_is_told(begin):
+    program = """
+import sys
+from heatsoak.recorder import track
+from heatsoak.recorder.entry import record
+
+def broken(*_):
+    raise ZeroDivisionError("a defect")
+
+track.Track.evaluate = broken
+record(sys.stdin.read())
+"""
+    plan = Plan("cpu", workload="tiny").to_json()
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, input=plan, capture_output=True, text=True)
+    said = json.loads(done.stdout)
+    assert done.returncode != 0
+    assert _marked(said["id"]) == []
+    document = load_result(Path(said["session"]))
+    assert document["session"]["state"] == "interrupted"
+    reason = document["session"]["end_reason"]
+    assert reason == "the recorder failed: ZeroDivisionError: a defect"
+    (notice,) = begin("synthetic:rtx-5090").notices
+    assert notice.endswith("it said: ZeroDivisionError: a defect")
+
+
 def test_kill_9_of_the_child_is_said_in_words(begin, until):
     run = begin("cpu", workload="tiny", recipe=_behaviour("stderr=out-of-luck"))
     until(lambda: _count(run, "steps") >= 1)

@@ -45,7 +45,6 @@ def main() -> int:
     signal.signal(signal.SIGCHLD, lambda *_: None)
 
     child = start(command)
-    let_go_of_inherited(keep={life_fd, report_fd, wake_fd, wake_write_fd})
     report(report_fd, f"pid {child}")
     ended = watch(child, life_fd, wake_fd)
     if ended is not None:
@@ -73,19 +72,6 @@ def start(command: list[str]) -> int:
         os.write(2, f"cannot start {command[0]}: {error.strerror}\n".encode())
     finally:
         os._exit(127)
-
-
-def let_go_of_inherited(keep: set[int]) -> None:
-    """Close what is the child's only, so that the recorder sees the child's end of its pipes."""
-    null = os.open(os.devnull, os.O_RDWR)
-    for fd in (0, 1, 2):
-        os.dup2(null, fd)
-    for fd in (int(name) for name in os.listdir("/proc/self/fd")):  # noqa: PTH208
-        if fd > 2 and fd not in keep:
-            try:
-                os.close(fd)
-            except OSError:  # The listing's own descriptor, already closed.
-                continue
 
 
 def watch(child: int, life_fd: int, wake_fd: int) -> str | None:
