@@ -114,7 +114,7 @@ def test_a_run_from_hello_to_sigterm(start, tmp_path, monkeypatch):
 
 
 def test_a_stop_before_the_first_step_ends_at_once(start):
-    child = start(HEATSOAK_RECIPE=small_recipe(size="125M", context=2048, micro_batch=64))
+    child = start(HEATSOAK_RECIPE=small_recipe(size="125M", context=2048, micro_batch=8))
     child.follow(lambda record: isinstance(record, Hello))
     child.process.terminate()
     code, err = child.end()

@@ -222,10 +222,10 @@ class Meter(Callback):
         if not self._is_warm and self.steps_done >= WARM_STEPS:
             self._is_warm = True
             self._report(self._finished.drain())
-            self._tell_phase("train")
             # What lives now lives to the end: the collector need not walk it again, mid-step.
             gc.collect()
             gc.freeze()
+            self._tell_phase("train")
         elif now_s - self._reported_s >= REPORT_PERIOD_S:
             self._report(self._finished.collect())
         if self._stop.is_set:
