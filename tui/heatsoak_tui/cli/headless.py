@@ -46,12 +46,15 @@ class Interrupts:
         if not self._wake.wait(seconds):
             return
         self._wake.clear()
-        if self.count == 1:
-            say("stopping; Ctrl-C again ends it at once")
-            client.stop(self._running)
-        else:
-            say("ending it at once")
-            client.kill(self._running)
+        try:
+            if self.count == 1:
+                say("stopping; Ctrl-C again ends it at once")
+                client.stop(self._running)
+            else:
+                say("ending it at once")
+                client.kill(self._running)
+        except client.NotAnsweringError:
+            say("the run is ending already")
 
 
 def say(text: str) -> None:
