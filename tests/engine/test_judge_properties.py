@@ -169,23 +169,23 @@ def test_a_suspended_machine_starts_afresh():
     assert verdict.state == "not-steady"
 
 
-def test_memory_stays_bounded_over_a_day():
-    # Warming all day: the tables fill as always, and the test is quick.
+def test_memory_stays_bounded_over_ten_hours():
+    # Warming nearly to the end: the tables fill as always, and the test is quick.
     protocol = dataclasses.replace(
         PROTOCOLS["standard"], timeout_s=1e9, soak_s=80_000.0, hold_s=1e9
     )
     judge = Judge(protocol, [card("0")])
     rng = np.random.default_rng(2)
-    noise = rng.normal(size=86_400 // 5)
+    noise = rng.normal(size=36_000 // 5)
     for i, x in enumerate(noise):
         t = 5.0 * (i + 1)
         judge.add_sample(DeviceSample(t, "0", power_w=300 + x, temperature_c=60.0 + (i % 2)))
         judge.add_steps(t, 1000.0 * t + x)
         if i % 200 == 0:
             judge.evaluate(t)
-    judge.evaluate(86_400.0)
+    judge.evaluate(36_000.0)
     bins = judge._subjects[0].readings.bins
-    assert bins.end == 8639
+    assert bins.end == 3599
     assert bins.end - bins.first <= bins._data.shape[1] <= 2 * 1440
     assert len(judge._job._records) < 100
     assert judge.results()[0].numbers.throughput.mean == pytest.approx(1000.0, rel=1e-3)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import isfinite
 from typing import TYPE_CHECKING
 
@@ -9,10 +10,40 @@ from heatsoak.steady_state.bins import nan_mean
 from heatsoak.steady_state.protocols import BIN_S, SUPERSEDED_FRAC, U95_FACTOR, WATCH_MEAN_S
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from heatsoak.steady_state.bins import Array
     from heatsoak.steady_state.subject import Subject
     from heatsoak.steady_state.throughput import Throughput
     from heatsoak.steady_state.verdict import Figure
+
+
+class Watch:
+    """The watch over frozen numbers."""
+
+    def __init__(self, frozen_bin: int, watch_s: float) -> None:
+        """Watch from the end of bin `frozen_bin` for `watch_s` seconds."""
+        self._frozen_bin = frozen_bin
+        self._watch_s = watch_s
+        self._is_superseded = False
+        self.is_done = watch_s <= 0
+
+    def step(self, job: Throughput | None, subjects: Sequence[Subject], k: int) -> None:
+        """Look at bin `k`; marks the verdicts of a job whose numbers moved as superseded."""
+        frozen = [s for s in subjects if s.frozen is not None]
+        if not self._is_superseded:
+            words = [moved(job, subject, self._frozen_bin, k) for subject in frozen]
+            first = next((what for what in words if what), "")
+            self._is_superseded = bool(first)
+            for subject in frozen if first else ():
+                if subject.final is not None:
+                    subject.final = replace(
+                        subject.final,
+                        flags=(*subject.final.flags, "superseded"),
+                        reason=f"{subject.final.reason}; since then {first}",
+                    )
+        if (k - self._frozen_bin) * BIN_S >= self._watch_s:
+            self.is_done = True
 
 
 def moved(job: Throughput | None, subject: Subject, frozen_bin: int, k: int) -> str:

@@ -9,10 +9,13 @@ import numpy as np
 
 from heatsoak.steady_state.bins import last, nan_mean, nan_median
 from heatsoak.steady_state.bounds import Row, Rules, Test
+from heatsoak.steady_state.cycles import Cycle, find_cycle, view
 from heatsoak.steady_state.drift import fit, time_constants
 from heatsoak.steady_state.epoch import SPAN_BINS
 from heatsoak.steady_state.protocols import (
     BIN_S,
+    CYCLE_SWING,
+    CYCLE_WINDOWS,
     FLOOR_C,
     FLOOR_PCT,
     FLOOR_POINTS,
@@ -21,6 +24,7 @@ from heatsoak.steady_state.protocols import (
     HAMPEL_MADS,
     HAMPEL_MAX_SHARE,
     HAMPEL_MIN_FRAC,
+    SENSITIVITY_SKIP_BINS,
     STALL_MAX_SHARE,
     THERMAL_DUTY,
     VALID_SHARE,
@@ -78,26 +82,31 @@ def relative(values: Array, outlier: Array | None = None) -> Array | None:
 
 
 def window_series(
-    job: Throughput | None, subjects: Sequence[Subject], start: int, end: int
+    job: Throughput | None,
+    subjects: Sequence[Subject],
+    start: int,
+    end: int,
+    period_bins: float,
 ) -> list[Series]:
-    """The usable channels of bins `start` to `end` (exclusive)."""
+    """The usable channels of bins `start` to `end` (exclusive), free of a cycle if there is one."""
     out: list[Series] = []
     n = end - start
-    view = "_flow" if job is None or not _stalls_too_much(job, start, end) else ""
+    # What repeats is no stall and no outlier: with a cycle, or with a throttle that looks like one,
+    # everything counts.
+    is_plain = period_bins > 0 or (job is not None and _stalls_too_much(job, start, end))
     if job is not None:
-        column = "flow" if view else "rate"
-        values = relative(
-            last(job.bins.get(column, start, end), n),
-            last(job.bins.get("outlier", start, end), n) if view else None,
-        )
+        rate = view(job.bins, "rate" if is_plain else "flow", start, end, period_bins)
+        outlier = None if is_plain else last(job.bins.get("outlier", start, end), n)
+        values = relative(rate, outlier)
         if values is not None:
             out.append(Series(None, "rate", values, 0.0))
     for subject in subjects:
         bins = subject.readings.bins
         for channel in HARDWARE:
-            raw = last(bins.get(f"{channel}{view}", start, end), n)
+            column = channel if is_plain else f"{channel}_flow"
+            raw = view(bins, column, start, end, period_bins)
             if channel in ("power", "clock"):
-                outlier = last(bins.get(f"{channel}_outlier", start, end), n) if view else None
+                outlier = None if is_plain else last(bins.get(f"{channel}_outlier", start, end), n)
                 scaled = relative(raw, outlier)
                 if scaled is not None:
                     out.append(Series(subject, channel, scaled, 0.0))
@@ -120,12 +129,13 @@ def run_tests(
     window: tuple[int, int],
     epoch_bin: int,
     *,
+    period_bins: float,
     is_holding: bool,
     is_late: bool,
 ) -> None:
     """Test every usable channel of the window; leaves the tests with their subjects."""
     start, end = window
-    rows = window_series(job, subjects, start, end)
+    rows = window_series(job, subjects, start, end, period_bins)
     for subject in subjects:
         subject.tests = []
         duty = nan_mean(subject.readings.bins.get("thermal", start, end))
@@ -169,18 +179,48 @@ def run_tests(
             subject.tests.insert(0, rate)
 
 
-def newest_series(job: Throughput | None, subjects: Sequence[Subject], k: int) -> Array:
-    """The newest `SPAN_BINS` of rate, power and clock, un-stalled, one row each."""
+def newest_series(
+    job: Throughput | None, subjects: Sequence[Subject], k: int, period_bins: float
+) -> Array:
+    """The newest `SPAN_BINS` of rate, power and clock, one row each, free of stalls and cycles."""
     first, end = k + 1 - SPAN_BINS, k + 1
-    view = "" if job is not None and _stalls_too_much(job, first, end) else "_flow"
+    is_plain = period_bins > 0 or (job is not None and _stalls_too_much(job, first, end))
     rows = []
     if job is not None:
-        rows.append(last(job.bins.get("flow" if view else "rate", first, end), SPAN_BINS))
+        rows.append(view(job.bins, "rate" if is_plain else "flow", first, end, period_bins))
+    for subject in subjects:
+        for channel in ("power", "clock"):
+            column = channel if is_plain else f"{channel}_flow"
+            rows.append(view(subject.readings.bins, column, first, end, period_bins))
+    return np.array(rows) if rows else np.empty((0, SPAN_BINS))
+
+
+def search_cycle(
+    job: Throughput | None, subjects: Sequence[Subject], load_bin: int, end: int
+) -> Cycle | None:
+    """The cycle that shows most in any device, or in the job's rate."""
+    start = max(load_bin + SENSITIVITY_SKIP_BINS, end - CYCLE_WINDOWS[-1])
+    found: list[Cycle | None] = []
     for subject in subjects:
         bins = subject.readings.bins
-        rows.append(last(bins.get(f"power{view}", first, end), SPAN_BINS))
-        rows.append(last(bins.get(f"clock{view}", first, end), SPAN_BINS))
-    return np.array(rows) if rows else np.empty((0, SPAN_BINS))
+        series: dict[Channel, Array] = {"temperature": bins.get("temperature", start, end)}
+        for name, values in (
+            ("clock", bins.get("clock", start, end)),
+            ("power", bins.get("power", start, end)),
+        ):
+            scaled = relative(values)
+            if scaled is not None:
+                series[name] = scaled  # type: ignore[index]
+        found.append(find_cycle(series))
+    if job is not None:
+        scaled = relative(job.bins.get("rate", start, end))
+        if scaled is not None:
+            found.append(find_cycle({"rate": scaled}))
+    return max(
+        (cycle for cycle in found if cycle is not None),
+        key=lambda cycle: cycle.swing / CYCLE_SWING[cycle.channel],
+        default=None,
+    )
 
 
 def newest_thermal(subjects: Sequence[Subject], k: int) -> Array:

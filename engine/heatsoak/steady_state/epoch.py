@@ -99,8 +99,10 @@ class Epochs:
             return None
         change = np.abs(new[rows] - level[rows]) / np.maximum(np.abs(level[rows]), 1e-12)
         row = int(rows[np.argmax(change)])
+        # The first of the new bins may still be of the old level.
+        is_new = np.abs(off[row]) > 0.5 * abs(float(new[row] - level[row]))
         reset = Reset(
-            bin=k + 1 - EPOCH_AFTER_BINS,
+            bin=k + 1 - EPOCH_AFTER_BINS + int(np.argmax(is_new)),
             seen_bin=k,
             change_frac=float((new[row] - level[row]) / max(abs(level[row]), 1e-12)),
             row=row,

@@ -22,7 +22,30 @@ from heatsoak.steady_state.protocols import (
 if TYPE_CHECKING:
     from heatsoak.steady_state.readings import Readings
     from heatsoak.steady_state.subject import Subject
-    from heatsoak.steady_state.verdict import Flag
+    from heatsoak.steady_state.verdict import Flag, State
+
+
+def all_flags(
+    subject: Subject,
+    state: State,
+    window: tuple[int, int],
+    *,
+    is_disturbed: bool,
+    is_cycling: bool,
+    is_noise_limited: bool,
+) -> list[Flag]:
+    """The flags of a device in a state, for a window of bins `(start, end)`."""
+    out: list[Flag] = ["disturbed"] if is_disturbed else []
+    if state == "warming":
+        return out
+    if is_cycling:
+        out.append("cycling")
+    out += power_flags(subject.readings, *window)
+    if is_noise_limited:
+        out.append("noise-limited")
+    if is_headroom_unknown(subject):
+        out.append("headroom-unknown")
+    return out
 
 
 def power_flags(readings: Readings, start: int, end: int) -> list[Flag]:

@@ -9,6 +9,7 @@ import numpy as np
 
 from heatsoak.steady_state.bins import last
 from heatsoak.steady_state.channels import relative
+from heatsoak.steady_state.cycles import view, whole_cycles
 from heatsoak.steady_state.drift import fit, time_constants
 from heatsoak.steady_state.protocols import (
     BIN_S,
@@ -41,6 +42,8 @@ class Gate:
     def __init__(self, protocol: Protocol) -> None:
         """Begin without history."""
         self._protocol = protocol
+        self.period_bins = 0.0
+        """Period of the cycle the channels go through, 0 without one."""
         self._pooled: dict[str, float] = {}
         self._earlier: dict[str, list[tuple[float, int]]] = {}
 
@@ -76,9 +79,9 @@ class Gate:
         n = end - start
         rows: dict[str, Array | None] = {}
         if job is not None:
-            rows[RATE] = relative(last(job.bins.get("rate", start, end), n))
+            rows[RATE] = relative(view(job.bins, "rate", start, end, self.period_bins))
         for subject in subjects:
-            power = last(subject.readings.bins.get("power", start, end), n)
+            power = view(subject.readings.bins, "power", start, end, self.period_bins)
             rows[subject.info.device_id] = relative(power)
         kept = {key: row for key, row in rows.items() if row is not None}
         if not kept:
@@ -123,7 +126,8 @@ class Gate:
             return None, f"what is still to come may cost {heat:.1f} %, {most:.1f} % allowed"
         room = sqrt(most**2 - heat**2)
         n_max = end - start
-        n = min(n_max, max(int(REPORT_MIN_S // BIN_S), end - hold_bin))
+        n = max(int(REPORT_MIN_S // BIN_S), end - hold_bin)
+        n = whole_cycles(n, self.period_bins, n_max)
         while True:
             worst, name = self.widest(job, subjects, (end - n, end))
             if worst <= gate and U95_FACTOR * worst <= room:
@@ -132,7 +136,8 @@ class Gate:
             if n >= n_max:
                 return None, f"{name} too noisy: ±{worst:.1f} %, needs ±{wanted:.1f} %"
             need = int(n * (worst / wanted) ** 2) if isfinite(worst) else n_max
-            n = min(n_max, max(n + 1, need))
+            more = whole_cycles(max(n + 1, need), self.period_bins, n_max)
+            n = more if more > n else n_max
 
     def _wander_pct(
         self, job: Throughput | None, subjects: Sequence[Subject], start: int, end: int
@@ -153,13 +158,21 @@ class Gate:
         """The widest half-width of rate and power over a window, in percent, and whose it is."""
         worst, name = -1.0, ""
         if job is not None:
-            half, _ = half_width_pct(job.bins.get("rate", *window), self.pooled(RATE))
+            half, _ = half_width_pct(
+                job.bins.get("rate", *window),
+                self.pooled(RATE),
+                view(job.bins, "rate", *window, self.period_bins),
+            )
             worst, name = (half if isfinite(half) else inf), "rate"
         for subject in subjects:
             if "power" not in subject.channels:
                 continue
-            power = subject.readings.bins.get("power", *window)
-            half, _ = half_width_pct(power, self.pooled(subject.info.device_id))
+            bins = subject.readings.bins
+            half, _ = half_width_pct(
+                bins.get("power", *window),
+                self.pooled(subject.info.device_id),
+                view(bins, "power", *window, self.period_bins),
+            )
             if isfinite(half) and half > worst:
                 worst, name = half, "power"
         return worst, name

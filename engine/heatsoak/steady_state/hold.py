@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from heatsoak.steady_state.protocols import (
     BIN_S,
+    CYCLE_LONG_S,
+    CYCLE_WINDOW_MAX_S,
     FAILS_TO_SETTLE,
     HOLD_AGE_FRAC,
     HOLD_MAX_S,
     PASSES_TO_HOLD,
+    RESET_COST_FRAC,
+    TIME_LEFT,
+    WINDOW_AGE_FRAC,
 )
+from heatsoak.steady_state.reasons import after_reset, duration
+
+if TYPE_CHECKING:
+    from heatsoak.steady_state.epoch import Reset
+    from heatsoak.steady_state.protocols import Protocol
 
 
 class Hold:
@@ -40,3 +52,33 @@ class Hold:
             return least_s
         need_s = max(least_s, min(HOLD_AGE_FRAC * age_s, HOLD_MAX_S))
         return max(0.0, need_s - (k + 1 - self.start_bin) * BIN_S)
+
+
+def judged_window(protocol: Protocol, k: int, age_s: float, period_s: float) -> tuple[int, int]:
+    """The bins `(start, end)` judged at the end of bin `k` of an epoch aged `age_s`.
+
+    Args:
+        protocol: its least and longest window.
+        k: the newest bin.
+        age_s: age of the epoch.
+        period_s: period of a cycle, 0 without one; long cycles need a long window.
+    """
+    longest = protocol.window_max_s if period_s < CYCLE_LONG_S else CYCLE_WINDOW_MAX_S
+    length_s = min(max(WINDOW_AGE_FRAC * age_s, protocol.window_min_s), longest, age_s)
+    return k + 1 - max(1, int(length_s // BIN_S)), k + 1
+
+
+def still_warming(protocol: Protocol, reset: Reset | None, run_s: float, age_s: float) -> str:
+    """What is waited for before anything is judged, in words; empty when nothing is."""
+    if run_s < protocol.soak_s:
+        return f"waiting for the first {duration(protocol.soak_s)} of soak"
+    is_costly = reset is not None and abs(reset.change_frac) > RESET_COST_FRAC
+    if age_s < (max(protocol.reset_s, protocol.epoch_s) if is_costly else protocol.epoch_s):
+        return after_reset(reset)
+    return ""
+
+
+def time_left(severity: float, age_s: float, most_s: float) -> tuple[float, float]:
+    """Range of the time to steady state, from how far the worst bound is over its margin."""
+    low, high = next((low, high) for up_to, low, high in TIME_LEFT if severity <= up_to)
+    return min(low * age_s, most_s), min(high * age_s, most_s)

@@ -8,25 +8,25 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from heatsoak.steady_state import aftermath, flags, reasons, sustained
+from heatsoak.steady_state import flags, reasons, sustained
+from heatsoak.steady_state.aftermath import Watch
 from heatsoak.steady_state.channels import (
     mark_outliers,
     newest_series,
     newest_thermal,
     run_tests,
+    search_cycle,
 )
 from heatsoak.steady_state.epoch import SPAN_BINS, Epochs, Reset
 from heatsoak.steady_state.gate import RATE, Gate
-from heatsoak.steady_state.hold import Hold
+from heatsoak.steady_state.hold import Hold, judged_window, still_warming, time_left
 from heatsoak.steady_state.protocols import (
     BIN_S,
+    CYCLE_EVERY_BINS,
     GAP_BINS,
     LATE_S,
     READING_AT_S,
-    RESET_COST_FRAC,
     SECONDS_PER_BIN,
-    TIME_LEFT,
-    WINDOW_AGE_FRAC,
     Protocol,
 )
 from heatsoak.steady_state.subject import Subject
@@ -36,6 +36,7 @@ from heatsoak.steady_state.verdict import Flag, Result, State, Sustained, Verdic
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from heatsoak.steady_state.cycles import Cycle
     from heatsoak.telemetry.device import DeviceInfo
     from heatsoak.telemetry.sample import DeviceSample
 
@@ -77,11 +78,10 @@ class Judge:
         self._hold = Hold()
         self._gate = Gate(protocol)
         self._window: tuple[int, int] | None = None
-        self._frozen_bin: int | None = None
-        self._is_watched = False
-        self._is_superseded = False
+        self._cycle: Cycle | None = None
+        self._watch: Watch | None = None
+        self._is_closed = False
         self._is_noise_limited = False
-        self._best: tuple[float, float] | None = None
         self._read_at: dict[float, float] = {}
         self._left_s: tuple[float, float] | None = None
         self._verdicts: tuple[Verdict, ...] = ()
@@ -126,7 +126,7 @@ class Judge:
         """Every device has a final state, and the watch after the freeze is done."""
         if self._live():
             return False
-        return self._frozen_bin is None or self._is_watched
+        return self._watch is None or self._watch.is_done or self._is_closed
 
     def results(self) -> tuple[Result, ...]:
         """All that is known per device: frozen once steady, else of the last window."""
@@ -182,7 +182,7 @@ class Judge:
                     verdict, t_s=t_s, state=state, reason=reason, time_left_s=None
                 )
         if device_id is None:
-            self._is_watched = True
+            self._is_closed = True
         self._publish()
         return self._verdicts
 
@@ -191,7 +191,7 @@ class Judge:
         self.evaluate(t_s + LATE_S)
         if self._live():
             self._time_out(t_s, "the readings ended")
-        self._is_watched = True
+        self._is_closed = True
         return self._verdicts
 
     # -- one bin -------------------------------------------------------------------------------
@@ -230,16 +230,23 @@ class Judge:
             subject.readings.close_bin(k, self._at_s(0), quiet)
             subject.readings.exclude_stuck(k, self._at_s(0), load_s)
         is_up = t_s - self._at_s(0) >= self._protocol.timeout_s + self._extra_s
-        if self._load_bin is None and not self._find_load(k):
+        if self._load_bin is None:
+            self._find_load(k)
+        if self._load_bin is None:
             self._await_progress(t_s, is_up=is_up)
             return
         self._take_readings_at()
         mark_outliers(job, self._live(), k)
-        if self._frozen_bin is not None:
-            self._watch(self._frozen_bin, k)
+        if self._watch is not None:
+            self._watch.step(job, self._subjects, k)
+            self._publish()
             return
         live = self._live()
-        reset = self._epochs.update(k, newest_series(job, live, k), newest_thermal(live, k))
+        if (k - self._load_bin) % CYCLE_EVERY_BINS == 0:
+            self._cycle = search_cycle(job, live, self._load_bin, k + 1)
+            self._gate.period_bins = self._cycle.period_bins if self._cycle is not None else 0.0
+        newest = newest_series(job, live, k, self._gate.period_bins)
+        reset = self._epochs.update(k, newest, newest_thermal(live, k))
         if reset is not None:
             self._reset = reset
             self._begin_epoch()
@@ -249,16 +256,14 @@ class Judge:
         if is_up and self._live():
             self._time_out(t_s, None)
 
-    def _find_load(self, k: int) -> bool:
+    def _find_load(self, k: int) -> None:
         """Find where the load begins: the first progress, or the first reading of a bare log."""
         if self._job is not None:
             self._load_bin = self._job.first_bin()
         elif any(s.readings.bins.get("count", k, k + 1).sum() > 0 for s in self._subjects):
             self._load_bin = k
-        if self._load_bin is None:
-            return False
-        self._epochs = Epochs(self._load_bin)
-        return True
+        if self._load_bin is not None:
+            self._epochs = Epochs(self._load_bin)
 
     def _await_progress(self, t_s: float, *, is_up: bool) -> None:
         job = self._job
@@ -305,10 +310,9 @@ class Judge:
         p = self._protocol
         run_s = (k + 1 - (self._load_bin or 0)) * BIN_S
         age_s = (k + 1 - self._epochs.start_bin) * BIN_S
-        window_s = min(max(WINDOW_AGE_FRAC * age_s, p.window_min_s), p.window_max_s, age_s)
-        self._window = (k + 1 - max(1, int(window_s // BIN_S)), k + 1)
+        self._window = judged_window(p, k, age_s, self._gate.period_bins * BIN_S)
         self._left_s = None
-        waiting = self._still_warming(run_s, age_s)
+        waiting = still_warming(p, self._reset, run_s, age_s)
         if waiting:
             self._say("warming", t_s, waiting)
             return
@@ -321,6 +325,7 @@ class Judge:
             live,
             self._window,
             self._epochs.start_bin,
+            period_bins=self._gate.period_bins,
             is_holding=is_holding,
             is_late=is_late,
         )
@@ -339,7 +344,10 @@ class Judge:
             if report is not None:
                 self._freeze(k, t_s, report)
                 return
-        self._left_s = self._time_left(t_s, age_s)
+        worst = max((s.worst.severity for s in live if s.worst), default=None)
+        if worst is not None:
+            end_s = self._at_s(0) + p.timeout_s + self._extra_s
+            self._left_s = time_left(worst, age_s, end_s - t_s)
         state: State = "settling" if self._hold.start_bin is None else "holding"
         blocked = {s.info.device_id: reasons.blocked(s.blocking) for s in live if s.blocking}
         self._verdicts = tuple(
@@ -347,53 +355,16 @@ class Judge:
             for s in self._subjects
         )
 
-    def _still_warming(self, run_s: float, age_s: float) -> str:
-        """What is waited for before anything is judged, in words; empty when nothing is."""
-        p, reset = self._protocol, self._reset
-        if run_s < p.soak_s:
-            return f"waiting for the first {reasons.duration(p.soak_s)} of soak"
-        is_costly = reset is not None and abs(reset.change_frac) > RESET_COST_FRAC
-        if age_s < (max(p.reset_s, p.epoch_s) if is_costly else p.epoch_s):
-            return reasons.after_reset(reset)
-        return ""
-
-    def _time_left(self, t_s: float, age_s: float) -> tuple[float, float] | None:
-        worst = max((s.worst.severity for s in self._live() if s.worst), default=None)
-        if worst is None:
-            return None
-        end_s = self._at_s(0) + self._protocol.timeout_s + self._extra_s
-        low, high = next((low, high) for up_to, low, high in TIME_LEFT if worst <= up_to)
-        return min(low * age_s, end_s - t_s), min(high * age_s, end_s - t_s)
-
     def _freeze(self, k: int, t_s: float, report: tuple[int, int]) -> None:
         live = self._live()
-        self._frozen_bin = k
+        self._watch = Watch(k, self._protocol.watch_s)
         self._window = report
         widest, _ = self._gate.widest(self._job, live, report)
         self._is_noise_limited = widest > self._protocol.gate_pct
-        self._is_watched = self._protocol.watch_s <= 0
         length = reasons.duration((report[1] - report[0]) * BIN_S)
         for subject in live:
             subject.frozen = self._summarize(subject, report)
             self._end(subject, "steady", t_s, f"steady: the last {length} are frozen")
-        self._publish()
-
-    def _watch(self, frozen_bin: int, k: int) -> None:
-        """After the freeze: do the numbers stay true?"""
-        frozen = [s for s in self._subjects if s.frozen is not None and s.final is not None]
-        if not self._is_superseded:
-            moved = [aftermath.moved(self._job, subject, frozen_bin, k) for subject in frozen]
-            words = next((what for what in moved if what), "")
-            for subject in frozen if words else ():
-                if subject.final is not None:
-                    self._is_superseded = True
-                    subject.final = replace(
-                        subject.final,
-                        flags=(*subject.final.flags, "superseded"),
-                        reason=f"{subject.final.reason}; since then {words}",
-                    )
-        if (k - frozen_bin) * BIN_S >= self._protocol.watch_s:
-            self._is_watched = True
         self._publish()
 
     # -- ends ----------------------------------------------------------------------------------
@@ -445,7 +416,8 @@ class Judge:
         if state != "warming":
             reason += reasons.span(self._left_s)
             bare = flags.is_bare(subject.readings, self._next_bin)
-            note = reasons.stood_on(subject.channels, subject.readings.stuck, is_bare=bare)
+            stuck = subject.readings.stuck
+            note = reasons.notes(subject.channels, stuck, self._cycle, is_bare=bare)
             reason += f" ({note})" if note else ""
         blocking = subject.blocking
         return Verdict(
@@ -464,16 +436,15 @@ class Judge:
         )
 
     def _flags(self, subject: Subject, state: State) -> tuple[Flag, ...]:
-        out: list[Flag] = []
-        if self._reset is not None:
-            out.append("disturbed")
-        if state != "warming":
-            start = self._window[0] if self._window is not None else self._next_bin - SPAN_BINS
-            out += flags.power_flags(subject.readings, start, self._next_bin)
-            if self._is_noise_limited:
-                out.append("noise-limited")
-            if flags.is_headroom_unknown(subject):
-                out.append("headroom-unknown")
+        start = self._window[0] if self._window is not None else self._next_bin - SPAN_BINS
+        out = flags.all_flags(
+            subject,
+            state,
+            (start, self._next_bin),
+            is_disturbed=self._reset is not None,
+            is_cycling=self._cycle is not None,
+            is_noise_limited=self._is_noise_limited,
+        )
         if not self._has_counter:
             out.append("no-throughput")
         if self._protocol.name == "smoke":
@@ -488,6 +459,7 @@ class Judge:
             origin_s=self._at_s(0),
             pooled=(self._gate.pooled(RATE), self._gate.pooled(subject.info.device_id)),
             heat_pct=subject.heat_pct,
+            period_bins=self._gate.period_bins,
         )
 
     def _boost(self) -> tuple[float, float] | None:

@@ -117,6 +117,29 @@ REACH_FACTOR: Final = 1.5
 """A fan about to run out, or a temperature about to reach its limit, changes everything after it:
 it vetoes while the extrapolation (this times what is to come) touches the end."""
 
+# -- cycles ------------------------------------------------------------------------------------
+CYCLE_EVERY_BINS: Final = 6
+CYCLE_WINDOWS: Final = (48, 120, 360)
+"""Bins searched for a cycle, shortest first: what cycles now may not have cycled before."""
+CYCLE_MIN_BINS: Final = 30
+CYCLE_MAX_SHARE: Final = 0.34
+"""At least three cycles must be there: two may be chance."""
+CYCLE_LEAST_ACF: Final = 0.4
+CYCLE_LEAST_SES: Final = 3.5
+CYCLE_SECOND_SHARE: Final = 0.6
+"""The autocorrelation at the period must be so high, and nearly as high at twice the period:
+noise with a memory has no second peak."""
+CYCLE_SWING: Final[dict[str, float]] = {
+    "clock": 2.0,
+    "power": 3.0,
+    "rate": 3.0,
+    "temperature": 3.0,
+}
+"""Least swing of a cycle, in percent or °C: a smaller one does no harm."""
+CYCLE_LONG_S: Final = 360.0
+CYCLE_WINDOW_MAX_S: Final = 3600.0
+"""Cycles longer than the first need a window up to the second, to hold five of them."""
+
 # -- holding and freezing ----------------------------------------------------------------------
 PASSES_TO_HOLD: Final = 3
 FAILS_TO_SETTLE: Final = 3

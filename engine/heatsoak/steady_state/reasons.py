@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
     from heatsoak.steady_state.bounds import Test
+    from heatsoak.steady_state.cycles import Cycle
     from heatsoak.steady_state.epoch import Reset
     from heatsoak.steady_state.subject import Subject
     from heatsoak.steady_state.verdict import Channel
@@ -113,12 +114,15 @@ def at_time_out(subject: Subject) -> str:
     return "nothing could be judged: too little time or too few readings"
 
 
-def stood_on(channels: tuple[Channel, ...], stuck: Collection[str], *, is_bare: bool) -> str:
-    """What the judgement stands on, where that is less than usual; else nothing.
+def notes(
+    channels: tuple[Channel, ...], stuck: Collection[str], cycle: Cycle | None, *, is_bare: bool
+) -> str:
+    """What the judgement stands on, where that is less than usual, and a cycle; else nothing.
 
     Args:
         channels: those judged.
         stuck: channels left out because they do not move.
+        cycle: the cycle that was found, or None.
         is_bare: whether the device reports no hardware channel at all.
     """
     parts = []
@@ -132,4 +136,10 @@ def stood_on(channels: tuple[Channel, ...], stuck: Collection[str], *, is_bare: 
         parts.append("judged without throughput")
     elif channels and len(channels) == 2:
         parts.append("judged on " + " and ".join(_NAMES[c] for c in channels) + " alone")
+    if cycle is not None:
+        unit = "°C" if cycle.channel == "temperature" else "%"
+        parts.append(
+            f"cycling every {duration(cycle.period_s)}: {_NAMES[cycle.channel]} swings by "
+            f"{cycle.swing:.0f} {unit}"
+        )
     return "; ".join(parts)

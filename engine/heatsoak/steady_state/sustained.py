@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from heatsoak.steady_state.bins import nan_mean
+from heatsoak.steady_state.cycles import view
 from heatsoak.steady_state.drift import long_run_variance
 from heatsoak.steady_state.protocols import (
     BIN_S,
@@ -38,15 +40,18 @@ def own_lrv(values: Array) -> float:
     return float(long_run_variance(residual, np.ones_like(residual), parameters=1)[0])
 
 
-def half_width_pct(values: Array, pooled_lrv: float) -> tuple[float, float]:
+def half_width_pct(
+    values: Array, pooled_lrv: float, calm: Array | None = None
+) -> tuple[float, float]:
     """95 % half-width of the mean of bins in percent, and how many independent bins stand behind.
 
     Args:
         values: the bins; NaN is missing.
         pooled_lrv: long-run variance of a longer stretch (percent squared), or NaN.
+        calm: the same bins free of a cycle, which adds nothing to the error of whole cycles.
     """
     finite = values[np.isfinite(values)]
-    lrv = float(np.nanmax([own_lrv(values), pooled_lrv, -1.0]))
+    lrv = float(np.nanmax([own_lrv(values if calm is None else calm), pooled_lrv, -1.0]))
     if finite.size < 2 or lrv < 0.0:
         return float("nan"), float("nan")
     mean = float(finite.mean())
@@ -56,12 +61,17 @@ def half_width_pct(values: Array, pooled_lrv: float) -> tuple[float, float]:
 
 
 def _figure(
-    mean: float, values: Array, unit: str, pooled_lrv: float = float("nan"), extra_pct: float = 0.0
+    mean: float,
+    values: Array,
+    unit: str,
+    pooled_lrv: float = float("nan"),
+    extra_pct: float = 0.0,
+    calm: Array | None = None,
 ) -> Figure | None:
     """A figure from its mean and the bins behind it; None without a mean."""
     if not np.isfinite(mean):
         return None
-    half, n_eff = half_width_pct(values, pooled_lrv)
+    half, n_eff = half_width_pct(values, pooled_lrv, calm)
     if not np.isfinite(half):
         return Figure(mean, None, None, unit)
     pct = float(np.hypot(U95_FACTOR * half, extra_pct))
@@ -103,6 +113,7 @@ def summarize(
     origin_s: float,
     pooled: tuple[float, float] = (float("nan"), float("nan")),
     heat_pct: float = 0.0,
+    period_bins: float = 0.0,
 ) -> Sustained:
     """The numbers of bins `start` to `end` (exclusive) of one device and its job.
 
@@ -114,6 +125,7 @@ def summarize(
         origin_s: session time at which bin 0 begins.
         pooled: pooled long-run variance of rate and of power, percent squared, NaN unknown.
         heat_pct: what the degrees still to come may cost; widens the printed intervals.
+        period_bins: period of the cycle the channels go through, 0 without one.
     """
     extra = heat_pct
     get = device.bins.get
@@ -124,9 +136,9 @@ def summarize(
         active = job.bins.get("active", start, end)
         if np.nansum(active) > 0:
             mean = float(np.nansum(units) / np.nansum(active))
-            throughput = _figure(
-                mean, job.bins.get("rate", start, end), "units/s", pooled[0], extra
-            )
+            rate = job.bins.get("rate", start, end)
+            calm = view(job.bins, "rate", start, end, period_bins)
+            throughput = _figure(mean, rate, "units/s", pooled[0], extra, calm)
         known = units[np.isfinite(units)]
         if known.size:
             all_in_rate = units / BIN_S
@@ -134,9 +146,8 @@ def summarize(
     power = get("power", start, end)
     power_figure = None
     if np.isfinite(power).any():
-        power_figure = _figure(
-            float(power[np.isfinite(power)].mean()), power, "W", pooled[1], extra
-        )
+        calm = view(device.bins, "power", start, end, period_bins)
+        power_figure = _figure(nan_mean(power), power, "W", pooled[1], extra, calm)
     window_s = (end - start) * BIN_S
     counter_w, counter_j = _watts(get("counter_j", start, end), get("counter_s", start, end))
     integral_w, integral_j = _watts(get("integral_j", start, end), get("integral_s", start, end))
