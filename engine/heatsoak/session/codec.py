@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import asdict, fields
 from typing import Any
 
 from heatsoak.recipe import Recipe
-from heatsoak.session.rows import EventRow, JobRow, ResultRow
+from heatsoak.session.rows import EventRow, JobRow, LogRow, ResultRow, StepsRow
 from heatsoak.steady_state.verdict import Bound, Verdict
 from heatsoak.telemetry.device import DeviceInfo
 from heatsoak.telemetry.sample import READINGS, DeviceSample
@@ -24,14 +25,33 @@ _INFO_FIELDS = {f.name for f in fields(DeviceInfo)}
 
 
 def to_json(value: Any) -> str:  # noqa: ANN401
-    """JSON without spaces; a number that is none (NaN, infinity) is refused."""
-    return json.dumps(value, separators=(",", ":"), allow_nan=False, default=_plain)
+    """JSON without spaces; a number that is none (NaN, infinity) is not known: null."""
+    try:
+        return json.dumps(value, separators=(",", ":"), allow_nan=False, default=_plain)
+    except ValueError:
+        plain = json.loads(json.dumps(value, default=_plain))
+        return json.dumps(_finite(plain), separators=(",", ":"), allow_nan=False)
+
+
+def to_text(text: str) -> str:
+    """Text as SQLite takes it: what was no UTF-8 on the command line becomes `?`."""
+    return text.encode(errors="replace").decode()
 
 
 def _plain(value: object) -> object:
-    if hasattr(value, "item"):  # A number of numpy.
-        return value.item()
+    if hasattr(value, "tolist"):  # A number or an array of numpy.
+        return value.tolist()
     raise TypeError(f"{type(value).__name__} is not JSON")
+
+
+def _finite(value: object) -> object:
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, dict):
+        return {key: _finite(part) for key, part in value.items()}
+    if isinstance(value, list):
+        return [_finite(part) for part in value]
+    return value
 
 
 def sample_values(sample: DeviceSample) -> Values:
@@ -53,7 +73,8 @@ def verdict_values(verdict: Verdict) -> Values:
     """One row of `verdicts`."""
     left = verdict.time_left_s
     return (
-        verdict.t_s, verdict.device_id, verdict.state, "|".join(verdict.flags), verdict.reason,
+        verdict.t_s, verdict.device_id, verdict.state, "|".join(verdict.flags),
+        to_text(verdict.reason),
         "|".join(verdict.channels), to_json([asdict(bound) for bound in verdict.bounds]),
         verdict.blocked_by, verdict.window_start_s, verdict.window_s, verdict.frozen_at_s,
         None if left is None else to_json(left),
@@ -106,13 +127,23 @@ def job_of(row: Values, device_ids: tuple[str, ...]) -> JobRow:
 def event_values(event: EventRow) -> Values:
     """One row of `events`."""
     data = to_json(event.data)
-    return (event.t_s, event.kind, event.device_id, event.job_id, event.text, data)
+    return (event.t_s, event.kind, event.device_id, event.job_id, to_text(event.text), data)
 
 
 def event_of(row: Values) -> EventRow:
     """The event of a row of `events`."""
     t_s, kind, device_id, job_id, text, data = row
     return EventRow(t_s, kind, text, device_id, job_id, json.loads(data))
+
+
+def steps_values(row: StepsRow) -> Values:
+    """One row of `steps`; SQLite stores a loss that is not a number as null."""
+    return (row.t_s, row.job_id, row.units_done, row.steps_done, row.loss)
+
+
+def log_values(row: LogRow) -> Values:
+    """One row of `log`."""
+    return (row.t_s, row.job_id, row.stream, to_text(row.text))
 
 
 def result_values(result: ResultRow) -> Values:

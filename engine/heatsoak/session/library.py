@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from heatsoak.errors import UsageError
-from heatsoak.session.access import reading
+from heatsoak.session.access import reading, session_meta
 
 if TYPE_CHECKING:
     import sqlite3
@@ -34,7 +34,7 @@ class SessionSummary:
     protocol: str | None = None
     state: str | None = None
     provenance: str | None = None
-    """`measured` or `synthetic`."""
+    """`measured`, `synthetic` or `imported`."""
     throughput: float | None = None
     """Sum of the frozen throughputs of its devices, units a second; None if one is not steady."""
     unit: str | None = None
@@ -76,11 +76,14 @@ def find_session(reference: str | None) -> Path:
             raise UsageError("no session yet; `heatsoak run` records one")
         return newest.path
     path = Path(reference)
-    if path.exists() or os.sep in reference or reference.endswith(SUFFIX):
+    if path.is_file() or os.sep in reference:
         return path  # Whoever opens it says what is wrong with it.
-    found = [
-        s for s in list_sessions() if reference == s.name or (s.id or "").startswith(reference)
-    ]
+    if reference.endswith(SUFFIX):
+        known = sessions_dir() / reference
+        return known if known.is_file() else path
+    sessions = [s for s in list_sessions() if s.id is not None]
+    exact = [s for s in sessions if reference in (s.id, s.name)]
+    found = exact or [s for s in sessions if str(s.id).startswith(reference)]
     if not reference or not found:
         raise UsageError(f"no file, session id or name {reference!r}; see `heatsoak sessions`")
     if len(found) > 1:
@@ -96,12 +99,16 @@ def _summary(path: Path) -> SessionSummary:
     except UsageError as error:
         words = str(error).removeprefix(f"{path} ")
         return SessionSummary(path, problem=words)
+    except (KeyError, TypeError, ValueError, AttributeError):
+        # Every cell is read here: what does not parse was not written by a recorder.
+        return SessionSummary(path, problem="is damaged: its contents make no sense")
 
 
 def _read(path: Path, connection: sqlite3.Connection) -> SessionSummary:
-    meta: dict[str, str] = dict(connection.execute("SELECT key, value FROM meta"))
+    meta = session_meta(connection, path)
     jobs = connection.execute("SELECT workload, unit FROM jobs ORDER BY rowid").fetchall()
-    devices = [name for (name,) in connection.execute("SELECT name FROM devices ORDER BY rowid")]
+    query = "SELECT name, provenance FROM devices ORDER BY rowid"
+    devices = connection.execute(query).fetchall()
     results = [
         json.loads(data)
         for (data,) in connection.execute(
@@ -119,11 +126,17 @@ def _read(path: Path, connection: sqlite3.Connection) -> SessionSummary:
         created_utc=meta["created_utc"],
         host=meta["host"],
         workload=", ".join(dict.fromkeys(workload for workload, _ in jobs)) or None,
-        devices=tuple(devices),
+        devices=tuple(name for name, _ in devices),
         protocol=meta["protocol"],
         state=meta["state"],
-        provenance=meta["provenance"],
+        provenance=_least({provenance for _, provenance in devices}),
         throughput=sum(rate["mean"] for rate in rates if rate) if is_whole else None,
         unit=jobs[0][1] if len({unit for _, unit in jobs}) == 1 else None,
         flags=tuple(flags),
     )
+
+
+def _least(provenances: set[str]) -> str | None:
+    """A session is as good as its least device."""
+    order = ("imported", "synthetic", "measured")
+    return next((provenance for provenance in order if provenance in provenances), None)

@@ -6,21 +6,22 @@ Its shape is `heatsoak-result-1.schema.json` beside this file.
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from heatsoak.profiles import card_profiles
 from heatsoak.session import codec
-from heatsoak.session.access import reading
-from heatsoak.session.tail import jobs_of
-from heatsoak.steady_state.verdict import FINAL_STATES
+from heatsoak.session.access import reading, session_meta
+from heatsoak.session.queries import jobs_of, last_verdicts
+from heatsoak.session.warnings import warnings_of
 
 if TYPE_CHECKING:
     import sqlite3
     from pathlib import Path
 
     from heatsoak.session.rows import JobRow
-    from heatsoak.steady_state.verdict import Result, Sustained, Verdict
+    from heatsoak.steady_state.verdict import Figure, Result, Sustained, Verdict
     from heatsoak.telemetry.device import DeviceInfo
 
 SCHEMA = "heatsoak-result/1"
@@ -71,7 +72,7 @@ def load_result(path: Path) -> dict[str, Any]:
     """
     with reading(path) as connection:
         connection.execute("BEGIN")
-        meta: dict[str, str] = dict(connection.execute("SELECT key, value FROM meta"))
+        meta = session_meta(connection, path)
         jobs = jobs_of(connection)
         devices = _devices(connection, jobs)
         environment = {
@@ -97,7 +98,7 @@ def load_result(path: Path) -> dict[str, Any]:
         "jobs": [_job(job, [by_id[i] for i in job.device_ids]) for job in jobs],
         "devices": devices,
         "economics": None,
-        "warnings": _warnings(meta, devices),
+        "warnings": warnings_of(meta, jobs, devices),
     }
 
 
@@ -109,16 +110,7 @@ def _devices(connection: sqlite3.Connection, jobs: tuple[JobRow, ...]) -> list[d
             "SELECT device_id, data FROM results ORDER BY rowid"
         )
     }
-    verdicts = {
-        verdict.device_id: verdict
-        for verdict in map(
-            codec.verdict_of,
-            connection.execute(
-                "SELECT * FROM verdicts WHERE rowid IN "
-                "(SELECT max(rowid) FROM verdicts GROUP BY device_id)"
-            ),
-        )
-    }
+    verdicts = last_verdicts(connection)
     rows = connection.execute("SELECT info FROM devices ORDER BY rowid")
     infos = [codec.device_of(info) for (info,) in rows]
     return [
@@ -165,10 +157,24 @@ def _verdict(verdict: Verdict) -> dict[str, Any]:
 
 
 def _numbers(numbers: Sustained) -> dict[str, Any]:
-    figures = {name: getattr(numbers, name) for name in FIGURES}
-    return {"window_start_s": numbers.window_start_s, "window_s": numbers.window_s} | {
-        name: None if figure is None else asdict(figure) for name, figure in figures.items()
+    figures = {name: _figure(getattr(numbers, name)) for name in FIGURES}
+    return {"window_start_s": numbers.window_start_s, "window_s": numbers.window_s} | figures
+
+
+def _figure(figure: Figure | None) -> dict[str, Any] | None:
+    """A figure whose mean is not a number is none; an interval that is not finite is not stated."""
+    if figure is None or not math.isfinite(figure.mean):
+        return None
+    return {
+        "mean": float(figure.mean),
+        "u95": _known(figure.u95),
+        "n_eff": _known(figure.n_eff),
+        "unit": figure.unit,
     }
+
+
+def _known(value: float | None) -> float | None:
+    return float(value) if value is not None and math.isfinite(value) else None
 
 
 def _energy(numbers: Sustained) -> dict[str, Any]:
@@ -183,14 +189,16 @@ def _energy(numbers: Sustained) -> dict[str, Any]:
 
 
 def _job(job: JobRow, devices: list[dict[str, Any]]) -> dict[str, Any]:
-    numbers = devices[0]["sustained"] if devices else None
+    # One counter for the whole job: each of its devices has the same numbers once it is steady.
+    is_steady = bool(devices) and all(device["sustained"] for device in devices)
+    numbers = devices[0]["sustained"] if is_steady else None
     throughput = numbers["throughput"] if numbers else None
     facts = {key: value for key, value in job.facts.items() if key != "integrity"}
     return {
         "job_id": job.job_id,
         "workload": job.workload,
         "version": job.workload_version,
-        "recipe": json.loads(job.recipe.to_json()),
+        "recipe": asdict(job.recipe),
         "recipe_hash": job.recipe.hash,
         "mode": job.mode,
         "unit": job.unit,
@@ -220,23 +228,3 @@ def _mfu(
         peak = profile.bf16_dense_flops
         nominal = throughput["mean"] * flops_per_unit / (peak * len(devices)) if peak else None
     return {"nominal_frac": nominal, "measured_frac": None}
-
-
-def _warnings(meta: dict[str, str], devices: list[dict[str, Any]]) -> list[str]:
-    warnings = []
-    for device in devices:
-        where = f"{device['device_id']}:"
-        if device["provenance"] != "measured":
-            warnings.append(f"{where} {device['provenance']} figures; not measured on a real card")
-        gap = device["energy"]["gap_frac"] if device["energy"] else None
-        if gap is not None and abs(gap) > 0.05:
-            warnings.append(f"{where} energy counter and integral of power differ by {gap:+.0%}")
-        flags = device["verdict"]["flags"] if device["verdict"] else []
-        if "superseded" in flags:
-            warnings.append(f"{where} the rate moved on after the freeze; soak again, longer")
-    if meta["protocol"] == "smoke":
-        warnings.append("protocol smoke: a demonstration, never a sustained result")
-    states = {d["verdict"]["state"] if d["verdict"] else None for d in devices}
-    if meta["state"] == "recording" or not states <= FINAL_STATES:
-        warnings.append("the session has not come to its end; nothing here is final")
-    return warnings

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from typing import TYPE_CHECKING
 
@@ -50,9 +51,11 @@ class Rollups:
     def add_sample(self, sample: DeviceSample) -> None:
         """Take one reading; what is not reported leaves no trace."""
         buckets = self._buckets(SPANS_S[0], sample.device_id, sample.t_s)
+        if buckets is None:
+            return
         for reading in NUMERIC_READINGS:
             value = getattr(sample, reading)
-            if value is not None:
+            if value is not None and math.isfinite(value):
                 bucket = buckets.get(reading)
                 if bucket is None:
                     bucket = buckets[reading] = _Bucket()
@@ -64,6 +67,8 @@ class Rollups:
 
     def add_steps(self, row: StepsRow) -> None:
         """Take one record of a job's counter."""
+        if not math.isfinite(row.units_done):
+            return
         points = self._rate_points.setdefault(row.job_id, deque())
         points.append((row.t_s, row.units_done))
         while len(points) > 2 and row.t_s - points[1][0] >= RATE_WINDOW_S:
@@ -71,6 +76,8 @@ class Rollups:
         first_s, first_units = points[0]
         if row.t_s - first_s >= RATE_WINDOW_S:
             buckets = self._buckets(SPANS_S[0], row.job_id, row.t_s)
+            if buckets is None:
+                return
             rate = (row.units_done - first_units) / (row.t_s - first_s)
             buckets.setdefault("rate", _Bucket()).add(rate)
 
@@ -86,12 +93,15 @@ class Rollups:
                 self._close(span_s, owner)
         return self.take()
 
-    def _buckets(self, span_s: int, owner: str, t_s: float) -> dict[str, _Bucket]:
+    def _buckets(self, span_s: int, owner: str, t_s: float) -> dict[str, _Bucket] | None:
+        """The open span that an instant lies in; None for one that has passed already."""
         index = int(t_s // span_s)
         held = self._open.get((span_s, owner))
         if held is not None and held[0] == index:
             return held[1]
         if held is not None:
+            if index < held[0]:  # Its row may be in the file: for drawing it is left as it is.
+                return None
             self._close(span_s, owner)
         buckets: dict[str, _Bucket] = {}
         self._open[span_s, owner] = (index, buckets)
@@ -105,5 +115,6 @@ class Rollups:
             self._done.append((span_s, start_s, owner, reading, bucket.low, bucket.high, mean))
         if span_s == SPANS_S[0]:
             coarse = self._buckets(SPANS_S[1], owner, start_s)
-            for reading, bucket in buckets.items():
-                coarse.setdefault(reading, _Bucket()).merge(bucket)
+            if coarse is not None:
+                for reading, bucket in buckets.items():
+                    coarse.setdefault(reading, _Bucket()).merge(bucket)

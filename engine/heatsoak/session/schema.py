@@ -8,6 +8,10 @@ APPLICATION_ID = 0x48454154
 """`HEAT`: what tells a session file from any other SQLite file."""
 VERSION = 1
 """`user_version`; raised with every change of the tables."""
+META_KEYS = (
+    "id", "created_utc", "host", "protocol", "heatsoak_version", "speed", "seed", "state",
+)  # fmt: skip
+"""What every session says of itself in `meta`."""
 
 TEXT_READINGS = ("throttle_reasons",)
 """Readings stored as text: names joined by `|`, empty when nothing throttles."""
@@ -72,9 +76,9 @@ CREATE TABLE phases (t_s REAL NOT NULL, job_id TEXT NOT NULL, phase TEXT NOT NUL
 CREATE TABLE rollups (
   span_s INTEGER NOT NULL,     -- 10 or 300
   start_s REAL NOT NULL, owner TEXT NOT NULL, reading TEXT NOT NULL,
-  minimum REAL NOT NULL, maximum REAL NOT NULL, mean REAL NOT NULL
-);
-CREATE INDEX rollups_by_span ON rollups (span_s, start_s);
+  minimum REAL NOT NULL, maximum REAL NOT NULL, mean REAL NOT NULL,
+  PRIMARY KEY (span_s, start_s, owner, reading)
+) WITHOUT ROWID;
 
 CREATE TABLE events (
   t_s REAL NOT NULL,

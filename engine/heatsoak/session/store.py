@@ -4,20 +4,32 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from contextlib import suppress
+from contextlib import closing, suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from heatsoak.clock import monotonic_s
 from heatsoak.errors import HeatsoakError, UsageError
 from heatsoak.session import codec
-from heatsoak.session.access import check_is_session, is_network_file_system, sqlite_words
+from heatsoak.session.access import (
+    check_is_session,
+    is_network_file_system,
+    reading,
+    sqlite_words,
+)
+from heatsoak.session.insert import insert, many, put_jobs, set_meta
+from heatsoak.session.queries import last_t_s, last_verdicts
 from heatsoak.session.rollup import Rollups
+from heatsoak.session.rows import EventRow
 from heatsoak.session.schema import APPLICATION_ID, TABLES, VERSION
+from heatsoak.session.wal import beside, is_busy, leave_wal, transaction, uri
+from heatsoak.steady_state.verdict import FINAL_STATES, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from heatsoak.session.rollup import Row as RollupValues
     from heatsoak.session.rows import Batch, JobRow, SessionState
     from heatsoak.telemetry.device import DeviceInfo
 
@@ -27,12 +39,12 @@ CLOSE_WITHIN_S = 5.0
 """How long the end waits for readers before it leaves the WAL to the next opener."""
 BALLAST_BYTES = 256 * 1024
 """Held beside the file while it is recorded, given up on a full disk so that the end fits."""
-LOG_FIRST, LOG_LAST = 500, 1500
-"""Lines of a job's output that are kept: the first and the last."""
+FREE_WITHIN_S = 0.5
+"""How long `--force` waits for readers of the file it is to replace."""
 
 
 class SessionFullError(HeatsoakError):
-    """The session file cannot grow: the disk is full, over quota, or gone."""
+    """The session file cannot be written: the disk is full, over quota, or gone."""
 
     exit_code = 5
 
@@ -44,18 +56,29 @@ class SessionWriter:
         """Open a session file that `create` has made."""
         self.path = path
         self._connection = sqlite3.connect(path, isolation_level=None, timeout=10.0)
-        mode = "TRUNCATE" if is_network_file_system(path) else "WAL"
-        self._connection.execute(f"PRAGMA journal_mode={mode}")
+        try:
+            self._configure()
+        except sqlite3.Error:
+            self._connection.close()
+            raise
+        self._ballast = ballast_path(path.absolute())
+        self._is_full = False
+        self._rollups = Rollups()
+        self._passed: list[RollupValues] = []
+        """Rollups of committed readings that are not in the file yet."""
+        self._checkpoint_at_s = monotonic_s() + CHECKPOINT_EVERY_S
+        self._steps_second: dict[str, int] = {}
+        self._log_lines: dict[str, int] = {}
+
+    def _configure(self) -> None:
+        mode = "TRUNCATE" if is_network_file_system(self.path) else "WAL"
+        (given,) = self._connection.execute(f"PRAGMA journal_mode={mode}").fetchone()
+        if given != mode.lower():
+            self._connection.execute("PRAGMA journal_mode=TRUNCATE")
         self._connection.execute("PRAGMA synchronous=FULL")
         self._connection.execute("PRAGMA cache_size=-1024")
         # SQLite checkpoints by itself only past 4 MB; ours come first.
         self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        self._ballast = ballast_path(path)
-        self._ballast.write_bytes(os.urandom(BALLAST_BYTES))
-        self._rollups = Rollups()
-        self._checkpoint_at_s = monotonic_s() + CHECKPOINT_EVERY_S
-        self._steps_second: dict[str, int] = {}
-        self._log_rows: dict[str, int] = {}
 
     @classmethod
     def create(
@@ -71,31 +94,41 @@ class SessionWriter:
 
         Args:
             path: where; its folder exists.
-            meta: what is known of the session.
+            meta: what is known of the session, at least `META_KEYS`.
             devices: its devices.
             jobs: its jobs.
             force: replace a file that is there.
 
         Raises:
-            UsageError: the file exists, or cannot be written there; nothing is left behind.
+            UsageError: the file exists, is being recorded, or cannot be written there; nothing is
+                left behind.
         """
-        if path.is_dir():
+        where = path.absolute()
+        if where.is_dir():
             raise UsageError(f"{path} is a folder; --out takes a file")
-        if path.exists() and not force:
+        if where.exists() and not force:
             raise UsageError(f"{path} exists; give another --out, or --force to replace it")
-        if not path.parent.is_dir():
+        if not where.parent.is_dir():
             raise UsageError(f"cannot write {path}: there is no folder {path.parent}")
-        made = path.with_name(f".{path.name}.{os.getpid()}")
+        if force and not _is_free(where):
+            raise UsageError(f"{path} is in use by another run or reader; give another --out")
+        made = where.with_name(f".{where.name}.{os.getpid()}")
+        is_placed = False
         try:
-            made.unlink(missing_ok=True)
+            _remove(made)
             _make(made, meta, devices, jobs)
-            _put_in_place(made, path, force=force)
+            ballast_path(made).write_bytes(os.urandom(BALLAST_BYTES))
+            _put_in_place(made, where, force=force)
+            is_placed = True
+            made.unlink(missing_ok=True)  # SQLite wants a file to have one name.
+            ballast_path(made).replace(ballast_path(where))
             return cls(path)
         except (OSError, sqlite3.Error) as error:
+            if is_placed:
+                _remove(where)
             raise UsageError(f"cannot write {path}: {_words(error)}") from None
         finally:
-            with suppress(OSError):
-                made.unlink(missing_ok=True)
+            _remove(made)
 
     def write(self, batch: Batch) -> None:
         """Commit everything in a batch in one transaction.
@@ -108,13 +141,30 @@ class SessionWriter:
             SessionFullError: the disk is full; nothing of the batch is in the file, which stays
                 readable, and a small batch with the end can still be written.
         """
+        seconds, lines = dict(self._steps_second), dict(self._log_lines)
+        # With the disk full only the end counts; what has passed is then tried once, by close.
+        passed = [] if self._is_full else self._passed
+        try:
+            self._checkpoint()
+            with transaction(self._connection):
+                insert(self._connection, batch, seconds, lines)
+                many(self._connection, "rollups", passed)
+        except sqlite3.DatabaseError as error:
+            if type(error) not in (sqlite3.OperationalError, sqlite3.DatabaseError):
+                raise  # A row that is no row: a defect of ours.
+            self._is_full = True
+            self._drop_ballast()
+            raise SessionFullError(f"cannot write {self.path}: {_words(error)}") from error
+        # Only what is in the file counts from here on.
+        self._steps_second, self._log_lines = seconds, lines
+        self._passed = self._passed if self._is_full else []
         for sample in batch.samples:
             self._rollups.add_sample(sample)
         for phase in batch.phases:
             self._rollups.add_phase(phase)
         for steps in batch.steps:
             self._rollups.add_steps(steps)
-        self._transact(batch, self._rollups.take())
+        self._passed += self._rollups.take()
 
     def close(self, state: SessionState) -> None:
         """End the session: last rollups, its state, everything in the one file.
@@ -123,77 +173,28 @@ class SessionWriter:
             state: the end state.
         """
         try:
-            with _transaction(self._connection):
-                self._insert_rollups(self._rollups.finish())
-                _set_meta(self._connection, {"state": state})
+            with transaction(self._connection):
+                many(self._connection, "rollups", [*self._passed, *self._rollups.finish()])
+                set_meta(self._connection, {"state": state})
         except sqlite3.Error:
             # The disk is full: without rollups, the state alone may fit into what the ballast held.
             self._drop_ballast()
-            with suppress(sqlite3.Error), _transaction(self._connection):
-                _set_meta(self._connection, {"state": state})
+            with suppress(sqlite3.Error), transaction(self._connection):
+                set_meta(self._connection, {"state": state})
         self._drop_ballast()
-        _leave_wal(self._connection)
+        leave_wal(self._connection, CLOSE_WITHIN_S)
         self._connection.close()
 
-    def _transact(self, batch: Batch, rollups: Sequence[tuple[object, ...]]) -> None:
-        try:
-            with _transaction(self._connection):
-                self._insert(batch)
-                self._insert_rollups(rollups)
-            now_s = monotonic_s()
-            if now_s >= self._checkpoint_at_s:
-                self._checkpoint_at_s = now_s + CHECKPOINT_EVERY_S
-                self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
-        except sqlite3.Error as error:
-            self._drop_ballast()
-            raise SessionFullError(
-                f"the session file cannot grow: {_words(error)} ({self.path})"
-            ) from error
-
-    def _insert(self, batch: Batch) -> None:
-        connection = self._connection
-        _set_meta(connection, batch.meta)
-        _put_jobs(connection, batch.jobs)
-        _many(connection, "samples", map(codec.sample_values, batch.samples))
-        self._insert_steps(batch)
-        _many(connection, "phases", ((p.t_s, p.job_id, p.phase) for p in batch.phases))
-        _many(connection, "events", map(codec.event_values, batch.events))
-        _many(connection, "verdicts", map(codec.verdict_values, batch.verdicts))
-        _many(connection, "results", map(codec.result_values, batch.results))
-        if batch.logs:
-            self._insert_logs(batch)
-
-    def _insert_steps(self, batch: Batch) -> None:
-        """At most one row a job and second: counters are cumulative, so the last says all."""
-        last = {(row.job_id, int(row.t_s)): row for row in batch.steps}
-        rows = [
-            (row.t_s, row.job_id, row.units_done, row.steps_done, row.loss)
-            for (job_id, second), row in last.items()
-            if second > self._steps_second.get(job_id, -1)
-        ]
-        _many(self._connection, "steps", rows)
-        for job_id, second in last:
-            self._steps_second[job_id] = max(second, self._steps_second.get(job_id, -1))
-
-    def _insert_logs(self, batch: Batch) -> None:
-        _many(self._connection, "log", ((r.t_s, r.job_id, r.stream, r.text) for r in batch.logs))
-        for row in batch.logs:
-            self._log_rows[row.job_id] = self._log_rows.get(row.job_id, 0) + 1
-        for job_id in {row.job_id for row in batch.logs}:
-            surplus = self._log_rows[job_id] - LOG_FIRST - LOG_LAST
-            if surplus > 0:
-                self._connection.execute(
-                    "DELETE FROM log WHERE rowid IN (SELECT rowid FROM log WHERE job_id = ? "
-                    "ORDER BY rowid LIMIT ? OFFSET ?)",
-                    (job_id, surplus, LOG_FIRST),
-                )
-                self._log_rows[job_id] -= surplus
-
-    def _insert_rollups(self, rows: Sequence[tuple[object, ...]]) -> None:
-        _many(self._connection, "rollups", rows)
+    def _checkpoint(self) -> None:
+        """What was committed, into the file itself; before a commit, so that a failure is its."""
+        now_s = monotonic_s()
+        if now_s >= self._checkpoint_at_s:
+            self._checkpoint_at_s = now_s + CHECKPOINT_EVERY_S
+            self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
 
     def _drop_ballast(self) -> None:
-        self._ballast.unlink(missing_ok=True)
+        with suppress(OSError):
+            self._ballast.unlink(missing_ok=True)
 
 
 def close_crashed(path: Path) -> bool:
@@ -206,32 +207,38 @@ def close_crashed(path: Path) -> bool:
         UsageError: the file is no session, or cannot be written.
     """
     check_is_session(path)
-    ballast_path(path).unlink(missing_ok=True)
+    where = path.resolve()
+    with suppress(OSError):  # Gone first: the disk may be full.
+        ballast_path(where).unlink(missing_ok=True)
     try:
-        connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=rw", uri=True, timeout=10.0)
-        connection.isolation_level = None
-        try:
-            return _close_crashed(connection)
-        finally:
-            connection.close()
+        with closing(_connect_rw(where, timeout_s=10.0)) as connection:
+            with transaction(connection):
+                is_changed = _interrupt(connection)
+            # Two that wait for each other to go would wait in vain: who came second does not.
+            leave_wal(connection, CLOSE_WITHIN_S if is_changed else 0.0)
+            return is_changed
     except sqlite3.Error as error:
         raise UsageError(f"cannot close {path}: {_words(error)}") from None
 
 
-def _close_crashed(connection: sqlite3.Connection) -> bool:
-    (state,) = connection.execute("SELECT value FROM meta WHERE key = 'state'").fetchone()
-    if state != "recording":
-        _leave_wal(connection)
+def _interrupt(connection: sqlite3.Connection) -> bool:
+    """Say that a session and what was not final in it ended here, unless it has ended."""
+    row = connection.execute("SELECT value FROM meta WHERE key = 'state'").fetchone()
+    if row is None or row[0] != "recording":
         return False
-    (t_s,) = connection.execute(
-        "SELECT max(t_s) FROM (SELECT max(t_s) AS t_s FROM samples UNION SELECT max(t_s) "
-        "FROM steps UNION SELECT max(t_s) FROM events)"
-    ).fetchone()
     text = "the recorder ended without closing this session: killed, or the machine went down"
-    with _transaction(connection):
-        _set_meta(connection, {"state": "interrupted", "end_reason": text})
-        _many(connection, "events", [(t_s or 0.0, "end", None, None, text, "{}")])
-    _leave_wal(connection)
+    t_s = max(last_t_s(connection, table) or 0.0 for table in ("samples", "steps", "events"))
+    verdicts = last_verdicts(connection)
+    devices = [row[0] for row in connection.execute("SELECT device_id FROM devices")]
+    for device_id in devices:
+        last = verdicts.get(device_id) or Verdict(t_s, device_id, "warming", (), "", ())
+        if last.state not in FINAL_STATES:
+            end = replace(
+                last, t_s=t_s, state="interrupted", reason=text, blocked_by=None, time_left_s=None
+            )
+            many(connection, "verdicts", [codec.verdict_values(end)])
+    set_meta(connection, {"state": "interrupted", "end_reason": text})
+    many(connection, "events", [codec.event_values(EventRow(t_s, "end", text))])
     return True
 
 
@@ -241,39 +248,43 @@ def copy_session(path: Path, copy: Path) -> None:
     Raises:
         UsageError: the copy exists or cannot be written, or `path` is no session.
     """
-    check_is_session(path)
     if copy.exists():
         raise UsageError(f"{copy} exists; choose another file")
-    try:
-        connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
+    with reading(path) as connection:
         try:
-            connection.execute("VACUUM INTO ?", (str(copy),))
-        finally:
-            connection.close()
-    except sqlite3.Error as error:
-        raise UsageError(f"cannot copy to {copy}: {_words(error)}") from None
+            # As a URI: SQLite takes no other name that is not UTF-8.
+            connection.execute("VACUUM INTO ?", (copy.absolute().as_uri(),))
+        except sqlite3.Error as error:
+            _remove(copy)
+            raise UsageError(f"cannot copy to {copy}: {_words(error)}") from None
 
 
 def ballast_path(path: Path) -> Path:
     """The ballast file of a session while it is recorded."""
-    return path.with_name(f"{path.name}-ballast")
+    return beside(path, "-ballast")
 
 
-class _transaction:  # noqa: N801 - reads as the statement it is
-    """`BEGIN IMMEDIATE` ... `COMMIT`, or `ROLLBACK` when anything fails."""
+def _connect_rw(path: Path, *, timeout_s: float) -> sqlite3.Connection:
+    return sqlite3.connect(uri(path, "mode=rw"), uri=True, timeout=timeout_s, isolation_level=None)
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self._connection = connection
 
-    def __enter__(self) -> None:
-        self._connection.execute("BEGIN IMMEDIATE")
+def _is_free(path: Path) -> bool:
+    """Whether nobody has a file open that is to be replaced; what they write would be lost."""
+    if not path.is_file():
+        return True
+    try:
+        with closing(_connect_rw(path.resolve(), timeout_s=0.0)) as connection:
+            connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+            return leave_wal(connection, FREE_WITHIN_S)
+    except sqlite3.Error as error:  # Foreign, damaged or unwritable files are not in use.
+        return not is_busy(error)
 
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if kind is None:
-            self._connection.execute("COMMIT")
-        # A full disk has SQLite roll back by itself.
-        if self._connection.in_transaction:
-            self._connection.execute("ROLLBACK")
+
+def _remove(path: Path) -> None:
+    """Remove a session file and whatever is beside it."""
+    for suffix in ("", "-wal", "-shm", "-journal", "-ballast"):
+        with suppress(OSError):
+            beside(path, suffix).unlink(missing_ok=True)
 
 
 def _make(
@@ -284,10 +295,10 @@ def _make(
         connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
         connection.execute(f"PRAGMA user_version={VERSION}")
         connection.executescript(f"BEGIN;{TABLES}COMMIT;")
-        with _transaction(connection):
-            _set_meta(connection, meta)
-            _many(connection, "devices", map(codec.device_values, devices))
-            _put_jobs(connection, jobs)
+        with transaction(connection):
+            set_meta(connection, meta)
+            many(connection, "devices", map(codec.device_values, devices))
+            put_jobs(connection, jobs)
     finally:
         connection.close()
 
@@ -295,7 +306,7 @@ def _make(
 def _put_in_place(made: Path, path: Path, *, force: bool) -> None:
     if force:
         for suffix in ("-wal", "-shm", "-journal"):
-            path.with_name(path.name + suffix).unlink(missing_ok=True)
+            beside(path, suffix).unlink(missing_ok=True)
         made.replace(path)
         return
     try:
@@ -304,44 +315,6 @@ def _put_in_place(made: Path, path: Path, *, force: bool) -> None:
         raise
     except OSError:  # A file system without hard links.
         made.rename(path)
-
-
-def _leave_wal(connection: sqlite3.Connection) -> None:
-    """Bring everything into the one file; a reader that stays leaves it to the next opener."""
-    until_s = monotonic_s() + CLOSE_WITHIN_S
-    connection.execute("PRAGMA busy_timeout=250")
-    while True:
-        with suppress(sqlite3.Error):
-            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-            (mode,) = connection.execute("PRAGMA journal_mode=DELETE").fetchone()
-            if mode == "delete":
-                return
-        if monotonic_s() >= until_s:
-            return
-
-
-def _set_meta(connection: sqlite3.Connection, meta: dict[str, str]) -> None:
-    if meta:
-        connection.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", meta.items())
-
-
-def _put_jobs(connection: sqlite3.Connection, jobs: Sequence[JobRow]) -> None:
-    for job in jobs:
-        _many(connection, "jobs", [codec.job_values(job)], "INSERT OR REPLACE")
-        ranks = ((job.job_id, device_id, rank) for rank, device_id in enumerate(job.device_ids))
-        _many(connection, "job_devices", ranks, "INSERT OR REPLACE")
-
-
-_COLUMNS = {
-    "devices": 7, "jobs": 8, "job_devices": 3, "samples": len(codec.SAMPLE_COLUMNS), "steps": 5,
-    "phases": 3, "rollups": 7, "events": 6, "verdicts": len(codec.VERDICT_COLUMNS), "results": 4,
-    "log": 4,
-}  # fmt: skip
-
-
-def _many(connection: sqlite3.Connection, table: str, rows: object, insert: str = "INSERT") -> None:
-    places = ",".join("?" * _COLUMNS[table])
-    connection.executemany(f"{insert} INTO {table} VALUES ({places})", rows)  # type: ignore[arg-type]
 
 
 def _words(error: Exception) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from heatsoak.session import codec
-from heatsoak.session.access import reading
+from heatsoak.session.access import SessionBusyError, reading, session_meta
+from heatsoak.session.queries import jobs_of, last_t_s
 from heatsoak.session.rollup import SPANS_S
 from heatsoak.session.rows import Batch, LogRow, PhaseRow, RollupRow, StepsRow
 
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
 
     from heatsoak.session.rows import JobRow
 
+__all__ = ["Tail", "jobs_of"]
+
 LONG_S = 2 * 3600.0
 """A past longer than this is first given as rollups."""
 RECENT_S = 1200.0
@@ -23,6 +26,9 @@ MOST_ROLLUPS = 40_000
 """Rollup rows that are still read in an instant; beyond, the coarser span is taken."""
 
 _TABLES = ("samples", "steps", "phases", "events", "verdicts", "results", "log")
+_HIGHEST = "SELECT " + ", ".join(
+    f"(SELECT coalesce(max(rowid), 0) FROM {table})" for table in _TABLES
+)
 
 
 class Tail:
@@ -43,25 +49,36 @@ class Tail:
         self._meta: dict[str, str] = {}
 
     def poll(self) -> Batch | None:
-        """Everything new, or None when nothing is.
+        """Everything new, or None when nothing is, or the file is locked for a moment.
 
         Raises:
             UsageError: the file is not there, no session, or of a newer version.
         """
+        try:
+            return self._poll()
+        except SessionBusyError:
+            if self._places is None:
+                raise
+            return None
+
+    def _poll(self) -> Batch | None:
         with reading(self.path) as connection:
             connection.execute("BEGIN")  # One view of all tables.
-            meta: dict[str, str] = dict(connection.execute("SELECT key, value FROM meta"))
+            meta = session_meta(connection, self.path)
+            if meta["id"] != self._meta.get("id"):  # Another session in the file's place.
+                self._places, self._jobs, self._meta = None, [], {}
             job_rows = connection.execute("SELECT * FROM jobs ORDER BY job_id").fetchall()
             jobs = jobs_of(connection) if job_rows != self._jobs else ()
+            highest = _highest(connection)
             if self._places is None:
                 batch = self._first(connection, meta, jobs)
-            else:
+            elif highest != self._places or jobs or meta != self._meta:
                 batch = _since(connection, self._places, meta, jobs)
-            is_new = self._places is None or meta != self._meta or _has_rows(batch)
-            self._places = _highest(connection)
-            self._jobs, self._meta = job_rows, meta
+            else:
+                batch = None
+        self._places, self._jobs, self._meta = highest, job_rows, meta
         self.state = meta["state"]
-        return batch if is_new else None
+        return batch
 
     def _first(
         self, connection: sqlite3.Connection, meta: dict[str, str], jobs: tuple[JobRow, ...]
@@ -72,7 +89,7 @@ class Tail:
         )
         places = dict.fromkeys(_TABLES, 0)
         rollups: tuple[RollupRow, ...] = ()
-        (end_s,) = connection.execute("SELECT max(t_s) FROM samples").fetchone()
+        end_s = last_t_s(connection, "samples")
         if end_s is not None and end_s > LONG_S:
             # Rows come about in the order of time: their number back from the end is found by
             # halving, where an index would cost the recorder a write for each.
@@ -88,16 +105,6 @@ class Tail:
             phases=batch.phases, events=batch.events, verdicts=batch.verdicts,
             results=batch.results, logs=batch.logs, rollups=rollups,
         )  # fmt: skip
-
-
-def jobs_of(connection: sqlite3.Connection) -> tuple[JobRow, ...]:
-    """All jobs of a session, with their devices in the order of their ranks."""
-    devices: dict[str, list[str]] = {}
-    query = "SELECT job_id, device_id FROM job_devices ORDER BY job_id, rank"
-    for job_id, device_id in connection.execute(query):
-        devices.setdefault(job_id, []).append(device_id)
-    rows = connection.execute("SELECT * FROM jobs ORDER BY job_id")
-    return tuple(codec.job_of(row, tuple(devices.get(row[0], ()))) for row in rows)
 
 
 def _since(
@@ -123,20 +130,8 @@ def _since(
     )
 
 
-def _has_rows(batch: Batch) -> bool:
-    return any(
-        (
-            batch.jobs, batch.samples, batch.steps, batch.phases, batch.events, batch.verdicts,
-            batch.results, batch.logs,
-        )
-    )  # fmt: skip
-
-
 def _highest(connection: sqlite3.Connection) -> dict[str, int]:
-    return {
-        table: connection.execute(f"SELECT max(rowid) FROM {table}").fetchone()[0] or 0
-        for table in _TABLES
-    }
+    return dict(zip(_TABLES, connection.execute(_HIGHEST).fetchone(), strict=True))
 
 
 def _place_at(connection: sqlite3.Connection, table: str, t_s: float) -> int:
