@@ -232,8 +232,6 @@ def filled(sessions, small_disk):
 def test_on_a_full_disk_the_end_is_still_written(sessions, filled):
     path, writer, seconds = filled
     assert not store.ballast_path(path).exists()
-    with pytest.raises(SessionFullError, match=rf"cannot write {path}: the disk is full"):
-        writer.write(Batch({}, logs=(LogRow(9.0, "job-0", "stdout", "x" * 900_000),)))
     text = "the disk is full"
     verdicts = tuple(sessions.verdict(9.0, str(n), "interrupted") for n in range(4))
     meta = {"state": "interrupted", "end_reason": text}
@@ -245,6 +243,19 @@ def test_on_a_full_disk_the_end_is_still_written(sessions, filled):
     assert sessions.rows(path, held) == [(4 * seconds,)]
     assert load_result(path)["session"]["end_reason"] == text
     assert seconds > 20
+
+
+def test_where_nothing_fits_any_more_the_log_waits_for_room(sessions, filled):
+    path, writer, seconds = filled
+    with pytest.raises(SessionFullError, match=rf"cannot write {path}: the disk is full"):
+        writer.write(Batch({}, logs=(LogRow(9.0, "job-0", "stdout", "x" * 900_000),)))
+    writer.close("interrupted")
+    assert path.with_name("s.heatsoak-wal").exists()  # No room to bring it into the file.
+    assert load_result(path)["session"]["state"] == "interrupted"
+    subprocess.run(["mount", "-o", "remount,size=4m", str(path.parent)], check=True)
+    assert load_result(path)["session"]["state"] == "interrupted"
+    assert files(path.parent) == ["s.heatsoak"]
+    assert sessions.rows(path, "SELECT count(*) FROM samples") == [(4 * seconds,)]
 
 
 def test_a_batch_that_did_not_fit_leaves_no_trace_in_the_bookkeeping(sessions, filled):
