@@ -107,7 +107,8 @@ def training_problem() -> str | None:
     ]
     if not missing:
         return None
-    return f"{' and '.join(missing)} not installed; pip install 'heatsoak[train]'"
+    verb = "are" if len(missing) > 1 else "is"
+    return f"{' and '.join(missing)} {verb} not installed; pip install 'heatsoak[train]'"
 
 
 def make_recipe(
