@@ -153,3 +153,8 @@ def view(table: Table, column: str, start: int, end: int, period_bins: float) ->
     before = max(0, start - int(period_bins) - 1)
     values = last(table.get(column, before, end), end - before)
     return smooth(values, period_bins)[start - before :]
+
+
+def calm_view(table: Table, column: str, start: int, end: int, period_bins: float) -> Array | None:
+    """The same, or None where there is no cycle."""
+    return view(table, column, start, end, period_bins) if period_bins > 0 else None

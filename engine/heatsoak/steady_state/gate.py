@@ -9,7 +9,7 @@ import numpy as np
 
 from heatsoak.steady_state.bins import last
 from heatsoak.steady_state.channels import relative
-from heatsoak.steady_state.cycles import view, whole_cycles
+from heatsoak.steady_state.cycles import calm_view, view, whole_cycles
 from heatsoak.steady_state.drift import fit, time_constants
 from heatsoak.steady_state.protocols import (
     BIN_S,
@@ -161,7 +161,7 @@ class Gate:
             half, _ = half_width_pct(
                 job.bins.get("rate", *window),
                 self.pooled(RATE),
-                view(job.bins, "rate", *window, self.period_bins),
+                calm_view(job.bins, "rate", *window, self.period_bins),
             )
             worst, name = (half if isfinite(half) else inf), "rate"
         for subject in subjects:
@@ -171,7 +171,7 @@ class Gate:
             half, _ = half_width_pct(
                 bins.get("power", *window),
                 self.pooled(subject.info.device_id),
-                view(bins, "power", *window, self.period_bins),
+                calm_view(bins, "power", *window, self.period_bins),
             )
             if isfinite(half) and half > worst:
                 worst, name = half, "power"

@@ -14,6 +14,7 @@ from heatsoak.steady_state.protocols import (
     PASSES_TO_HOLD,
     RESET_COST_FRAC,
     TIME_LEFT,
+    TIME_LEFT_HOLDING,
     WINDOW_AGE_FRAC,
 )
 from heatsoak.steady_state.reasons import after_reset, duration
@@ -78,7 +79,21 @@ def still_warming(protocol: Protocol, reset: Reset | None, run_s: float, age_s: 
     return ""
 
 
-def time_left(severity: float, age_s: float, most_s: float) -> tuple[float, float]:
-    """Range of the time to steady state, from how far the worst bound is over its margin."""
-    low, high = next((low, high) for up_to, low, high in TIME_LEFT if severity <= up_to)
-    return min(low * age_s, most_s), min(high * age_s, most_s)
+def time_left(
+    severity: float, age_s: float, hold_left_s: float | None, most_s: float
+) -> tuple[float, float]:
+    """Range of the time to steady state, seconds.
+
+    Args:
+        severity: the worst bound over its margin.
+        age_s: age of the epoch.
+        hold_left_s: what is left of the hold, None while settling.
+        most_s: time left until the time-out.
+    """
+    if hold_left_s is not None:
+        low, high = max(hold_left_s, BIN_S), TIME_LEFT_HOLDING * age_s
+    else:
+        low, high = next(
+            (low * age_s, high * age_s) for up_to, low, high in TIME_LEFT if severity <= up_to
+        )
+    return min(low, most_s), min(max(low, high), most_s)

@@ -347,7 +347,9 @@ class Judge:
         worst = max((s.worst.severity for s in live if s.worst), default=None)
         if worst is not None:
             end_s = self._at_s(0) + p.timeout_s + self._extra_s
-            self._left_s = time_left(worst, age_s, end_s - t_s)
+            is_held = self._hold.start_bin is not None
+            hold_left_s = self._hold.left_s(k, age_s, p.hold_s) if is_held else None
+            self._left_s = time_left(worst, age_s, hold_left_s, end_s - t_s)
         state: State = "settling" if self._hold.start_bin is None else "holding"
         blocked = {s.info.device_id: reasons.blocked(s.blocking) for s in live if s.blocking}
         self._verdicts = tuple(
@@ -364,7 +366,7 @@ class Judge:
         length = reasons.duration((report[1] - report[0]) * BIN_S)
         for subject in live:
             subject.frozen = self._summarize(subject, report)
-            self._end(subject, "steady", t_s, f"steady: the last {length} are frozen")
+            self._end(subject, "steady", t_s, f"steady: the numbers of the last {length} are frozen")
         self._publish()
 
     # -- ends ----------------------------------------------------------------------------------

@@ -136,6 +136,9 @@ CYCLE_SWING: Final[dict[str, float]] = {
     "temperature": 3.0,
 }
 """Least swing of a cycle, in percent or °C: a smaller one does no harm."""
+CYCLE_EDGE_BINS: Final = 0.3
+"""A window of whole cycles may still begin or end so many bins off: times the swing, over the
+window, this adds to the half-width."""
 CYCLE_LONG_S: Final = 360.0
 CYCLE_WINDOW_MAX_S: Final = 3600.0
 """Cycles longer than the first need a window up to the second, to hold five of them."""
@@ -194,16 +197,22 @@ SENSITIVITY_ALLOWED_PCT: Final = 0.5
 SENSITIVITY_MARGIN_FRAC: Final = 0.4
 """The temperature margin shrinks so that what is still to come costs at most this, down to this
 share of itself: on a card that loses half a percent a degree, three degrees are too many."""
-SENSITIVITY_U95_LEAST: Final = 0.15
+SENSITIVITY_U95_LEAST: Final = 0.2
 """Percent per °C that the printed interval assumes at least."""
+HEAT_FACTOR: Final = 1.3
+"""A case slower than the slow time constant has more to come than the fit says: the printed
+interval allows for so much more."""
 
 TIME_LEFT: Final = (
-    (1.3, 0.17, 4.3),
-    (2.0, 0.37, 4.3),
-    (4.0, 0.6, 9.0),
+    (1.3, 0.2, 2.0),
+    (2.0, 0.3, 3.7),
+    (4.0, 0.65, 6.6),
     (float("inf"), 0.7, 8.0),
 )
-"""(worst bound over margin up to, remaining over elapsed: 10 %, 90 %), from simulated soaks."""
+"""(worst bound over margin up to, remaining over the epoch's age: 10 %, 90 %), from simulated
+soaks that this rule froze."""
+TIME_LEFT_HOLDING: Final = 0.7
+"""While it holds: from what is left of the hold to this times the epoch's age."""
 
 
 @dataclass(frozen=True, slots=True)

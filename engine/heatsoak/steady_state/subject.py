@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from heatsoak.steady_state.protocols import SENSITIVITY_U95_LEAST, U95_PCT_PER_C
+from heatsoak.steady_state.protocols import (
+    HEAT_FACTOR,
+    SENSITIVITY_U95_LEAST,
+    U95_PCT_PER_C,
+)
 from heatsoak.steady_state.readings import Readings
 
 if TYPE_CHECKING:
@@ -49,11 +53,14 @@ class Subject:
 
     @property
     def heat_pct(self) -> float:
-        """What the degrees still to come may cost rate or power, in percent."""
-        per_degree = U95_PCT_PER_C
-        if self.per_degree_pct is not None:
-            per_degree = max(self.per_degree_pct, SENSITIVITY_U95_LEAST)
-        for test in self.tests:
-            if test.bound.channel == "temperature":
-                return per_degree * (abs(test.to_come) + test.se)
-        return 0.0
+        """What is still to come may cost rate or power, in percent."""
+        by_channel = {test.bound.channel: test for test in self.tests}
+        heat = by_channel.get("temperature")
+        if heat is not None and not self.is_throttled:
+            per_degree = U95_PCT_PER_C
+            if self.per_degree_pct is not None:
+                per_degree = max(self.per_degree_pct, SENSITIVITY_U95_LEAST)
+            return HEAT_FACTOR * per_degree * (abs(heat.to_come) + heat.se)
+        # No temperature, or one that a limit holds still: power and clock tell what heat does.
+        told = [by_channel[name] for name in ("power", "clock") if name in by_channel]
+        return max((abs(test.to_come) + test.se for test in told), default=0.0)

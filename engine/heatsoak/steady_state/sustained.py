@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from heatsoak.steady_state.bins import nan_mean
-from heatsoak.steady_state.cycles import view
+from heatsoak.steady_state.cycles import calm_view
 from heatsoak.steady_state.drift import long_run_variance
 from heatsoak.steady_state.protocols import (
     BIN_S,
     BOOST_S,
+    CYCLE_EDGE_BINS,
     HALF_WIDTH_FACTOR,
     READING_WINDOW_S,
     U95_FACTOR,
@@ -57,7 +58,12 @@ def half_width_pct(
     mean = float(finite.mean())
     variance = float(np.var(100.0 * finite / mean, ddof=1)) if mean else float("nan")
     n_eff = finite.size * min(1.0, variance / lrv) if lrv > 0 else float(finite.size)
-    return HALF_WIDTH_FACTOR * float(np.sqrt(lrv / finite.size)), max(1.0, n_eff)
+    half = HALF_WIDTH_FACTOR * float(np.sqrt(lrv / finite.size))
+    if calm is not None and mean:
+        low, high = np.percentile(finite, (5, 95))
+        edge = CYCLE_EDGE_BINS * 100.0 * float(high - low) / abs(mean) / finite.size
+        half = float(np.hypot(half, edge))
+    return half, max(1.0, n_eff)
 
 
 def _figure(
@@ -137,7 +143,7 @@ def summarize(
         if np.nansum(active) > 0:
             mean = float(np.nansum(units) / np.nansum(active))
             rate = job.bins.get("rate", start, end)
-            calm = view(job.bins, "rate", start, end, period_bins)
+            calm = calm_view(job.bins, "rate", start, end, period_bins)
             throughput = _figure(mean, rate, "units/s", pooled[0], extra, calm)
         known = units[np.isfinite(units)]
         if known.size:
@@ -146,7 +152,7 @@ def summarize(
     power = get("power", start, end)
     power_figure = None
     if np.isfinite(power).any():
-        calm = view(device.bins, "power", start, end, period_bins)
+        calm = calm_view(device.bins, "power", start, end, period_bins)
         power_figure = _figure(nan_mean(power), power, "W", pooled[1], extra, calm)
     window_s = (end - start) * BIN_S
     counter_w, counter_j = _watts(get("counter_j", start, end), get("counter_s", start, end))
