@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -14,8 +15,10 @@ from heatsoak.session.rows import Batch, EventRow, JobRow, PhaseRow, ResultRow, 
 from heatsoak.session.store import SessionWriter
 from heatsoak.steady_state.judge import Judge
 from heatsoak.steady_state.protocols import PROTOCOLS
-from heatsoak.telemetry.device import DeviceLostError, DeviceReadError
+from heatsoak.steady_state.verdict import Boost, Bound, Figure, Result, Sustained, Verdict
+from heatsoak.telemetry.device import DeviceInfo, DeviceLostError, DeviceReadError
 from heatsoak.telemetry.discovery import open_devices
+from heatsoak.telemetry.sample import DeviceSample
 from heatsoak_tui.run_view import RunView
 
 if TYPE_CHECKING:
@@ -173,3 +176,108 @@ class Quiet:
 @pytest.fixture
 def quiet() -> Quiet:
     return Quiet()
+
+
+def written_run(until_s: int, *, is_frozen: bool = False, end: str | None = None) -> Soak:
+    """A run of two cards written down by formula: no judge, no model, the same for ever."""
+    infos = tuple(
+        DeviceInfo(
+            f"synthetic-{n}", f"SYNTHETIC-RTX-5090-{n}", "SYNTHETIC GeForce RTX 5090", "synthetic",
+            "synthetic", card="rtx-5090", memory_total_bytes=32 * 1024**3, power_limit_w=575.0,
+            power_limit_default_w=575.0, temperature_limit_c=83.0, fan_max_pct=100.0,
+        )
+        for n in (0, 1)
+    )  # fmt: skip
+    jobs = tuple(
+        JobRow(f"job-{n}", "synthetic", 1, RECIPE, "synthetic", "tokens", (info.device_id,))
+        for n, info in enumerate(infos)
+    )
+    meta = {
+        "id": "k3f9", "created_utc": "2026-11-30T22:41:07Z", "host": "aurora",
+        "protocol": "standard", "heatsoak_version": "0.1.0", "speed": "1.0",
+        "state": "recording", "seed": "1",
+    }  # fmt: skip
+    run = Soak(meta, infos, jobs)
+    units = [0.0, 0.0]
+    for t in range(until_s):
+        samples, steps = [], []
+        for n, info in enumerate(infos):
+            heat = 1 - 0.7 * math.exp(-t / 60) - 0.3 * math.exp(-t / 500)
+            wave = math.sin(t * 2.399 + n) + math.sin(t * 0.61)
+            rate = (9812 - (400 + 180 * n) * heat + 12 * wave) if t >= 6 else 0.0
+            units[n] += rate
+            reasons = ("sw_power_cap",) if t > 8 else ()
+            samples.append(
+                DeviceSample(
+                    float(t), info.device_id, power_w=(561 + 5 * n + 3 * wave) if t > 6 else 62.0,
+                    energy_j=561.0 * t, temperature_c=float(int(31 + (43 + 5 * n) * heat)),
+                    sm_clock_mhz=float(int((2550 - 115 * heat - 50 * n) / 15) * 15),
+                    mem_clock_mhz=14001.0, utilization_pct=99.0 if t > 6 else 0.0,
+                    memory_used_bytes=23 * 1024**3, fan_pct=float(int(30 + 38 * heat)),
+                    power_limit_w=575.0, throttle_reasons=reasons,
+                )
+            )  # fmt: skip
+            if t >= 6:
+                steps.append(StepsRow(float(t), f"job-{n}", units[n], t, None))
+        run.batches.append(Batch(meta, samples=tuple(samples), steps=tuple(steps)))
+    events = [
+        EventRow(41.0, "state", "compile done", None, "job-0"),
+        EventRow(370.0, "disturbed", "rate −9 % for 22 s", "synthetic-0"),  # noqa: RUF001
+        EventRow(540.0, "mark", "window opened"),
+    ]
+    verdicts = tuple(_written_verdict(n, until_s, is_frozen=is_frozen) for n in (0, 1))
+    results: list[ResultRow] = []
+    if is_frozen:
+        results = [
+            ResultRow(1270.0, info.device_id, f"job-{n}",
+                      result_entry(_written_result(n, verdicts[n]), info, "tokens"))
+            for n, info in enumerate(infos)
+        ]  # fmt: skip
+    if end is not None:
+        run.meta = {**meta, "state": end}
+    run.batches.append(
+        Batch(run.meta, events=tuple(events), verdicts=verdicts, results=tuple(results))
+    )
+    return run
+
+
+def _written_verdict(n: int, t: int, *, is_frozen: bool) -> Verdict:
+    power = 0.4 if n or is_frozen else 0.7
+    return Verdict(
+        float(t), f"synthetic-{n}", "steady" if is_frozen else "holding" if n else "settling",
+        ("power-capped",) if not n else ("power-capped", "disturbed"),
+        "the last 4 min are frozen" if is_frozen
+        else "holding still to be sure" if n
+        else "case still heating, about 2.1 °C to come",
+        ("rate", "power", "clock", "temperature", "fan"),
+        (
+            Bound("temperature", 2.1, 3.0, "°C", is_ok=True),
+            Bound("power", power, 0.5, "%", is_ok=power <= 0.5),
+            Bound("clock", 0.4, 0.6, "%", is_ok=True),
+            Bound("rate", 0.6, 1.5, "%", is_ok=True),
+            Bound("fan", 3.0, 16.0, "points", is_ok=True),
+        ),
+        None if n or is_frozen else "power",
+        1000.0 if is_frozen else 0.4 * t, 270.0 if is_frozen else 0.6 * t,
+        1270.0 if is_frozen else None, None if is_frozen else (360.0, 1500.0),
+    )  # fmt: skip
+
+
+def _written_result(n: int, verdict: Verdict) -> Result:
+    rate = 9402.0 - 214 * n
+    figures = Sustained(
+        1000.0, 270.0, Figure(rate, 38.0, 25.0, "tokens/s"), Figure(rate, 38.0, 25.0, "tokens/s"),
+        Figure(561.0 + 5 * n, 2.0, 25.0, "W"), Figure(74.6 + 5 * n, 0.4, 25.0, "°C"),
+        Figure(2437.0 - 52 * n, 4.0, 25.0, "MHz"), Figure(14001.0, 0.0, 25.0, "MHz"),
+        Figure(99.0, 0.1, 25.0, "%"), Figure(23.0 * 1024**3, 0.0, 25.0, "B"),
+        Figure((561 + 5 * n) / rate, 0.0003, 25.0, "J/token"), "counter", 151470.0, 151773.0,
+        {"sw_power_cap": 1.0},
+    )  # fmt: skip
+    boost = Boost(9812.0, 30.0, 8.0, 1 - rate / 9812.0)
+    return Result(f"synthetic-{n}", verdict, figures, boost, 9455.0 - 214 * n, 9404.0 - 214 * n)
+
+
+@pytest.fixture
+def written():
+    """written(until_s, is_frozen=, end=) -> Soak."""
+    return written_run

@@ -1,4 +1,4 @@
-"""However the screen ends, the terminal is as it was and the run goes on. Real terminals, real runs."""
+"""However the screen ends, the terminal is as it was and the run goes on."""
 
 from __future__ import annotations
 
@@ -36,7 +36,8 @@ class Terminal:
         code = SCREEN.format(session=f"pathlib.Path({str(session)!r})" if session else None)
         self.process = subprocess.Popen(
             [sys.executable, "-P", "-c", code],
-            stdin=slave, stdout=slave, stderr=slave, env=environment, start_new_session=True, **popen,
+            stdin=slave, stdout=slave, stderr=slave, env=environment, start_new_session=True,
+            **popen,
         )  # fmt: skip
         self.slave = slave
         self.output = b""

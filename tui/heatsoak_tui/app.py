@@ -60,8 +60,8 @@ SIXTEEN = Theme(
     success="ansi_green", warning="ansi_yellow", error="ansi_red",
     variables={
         "muted": "ansi_default", "rule": "ansi_default", "judged": "ansi_default",
-        "rate": "ansi_cyan", "power": "ansi_magenta", "temperature": "ansi_yellow",
-        "clock": "ansi_blue", "fan": "ansi_default",
+        "rate": "ansi_cyan", "power": "ansi_bright_magenta", "temperature": "ansi_bright_red",
+        "clock": "ansi_bright_blue", "fan": "ansi_default",
         "ansi-background": "ansi_default", "ansi-foreground": "ansi_default",
         "input-cursor-background": "ansi_default", "input-cursor-foreground": "ansi_default",
         "input-cursor-text-style": "reverse",

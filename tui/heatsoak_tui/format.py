@@ -20,7 +20,7 @@ _UNIT_SINGULAR = {"tokens": "token", "images": "image", "samples": "sample"}
 _ASCII = str.maketrans(
     {
         DASH: "-", THIN: " ", MINUS: "-", "±": "~", "°": " ", "·": "|", "×": "x", "…": ".",
-        "─": "-", "┄": ".", "│": "|", "▒": "#", "▸": ">", "•": "*", "●": "*", "○": "o", "◆": "*",
+        "─": "-", "┄": "~", "│": "|", "▒": "#", "▸": ">", "•": "*", "●": "*", "○": "o", "◆": "*",
         "▲": "^", "▼": "v", "←": "<", "→": ">", "↑": "^", "↓": "v", "‹": "<", "›": ">", "✓": "+",
         "█": "#", "▏": "|", "µ": "u",
     }
@@ -78,8 +78,9 @@ def percent(frac: float | None, decimals: int = 1, *, signed: bool = False) -> s
     """A fraction as a percentage: `−4.2 %`."""
     if frac is None or not math.isfinite(frac):
         return DASH
-    sign = "+" if signed and frac > 0 else ""
-    return f"{sign}{number(frac * 100, decimals)} %"
+    text = number(frac * 100, decimals)
+    has_sign = signed and frac > 0 and any(digit in text for digit in "123456789")
+    return f"{'+' if has_sign else ''}{text} %"
 
 
 def duration(t_s: float | None) -> str:

@@ -47,13 +47,14 @@ class Aside(RunCanvas):
 def bounds_lines(view: RunView, device_id: str) -> list[Line]:
     """The table of what is still to come in each channel."""
     verdict = view.verdict(device_id)
-    lines: list[Line] = [[(f"{'STILL TO COME':<20}{'allowed':>15}", "muted")]]
+    has_frozen = verdict is not None and verdict.frozen_at_s is not None
+    title = "AT THE FREEZE" if has_frozen else "STILL TO COME"
+    lines: list[Line] = [[(f"{title:<20}{'allowed':>15}", "muted")]]
     if verdict is None or not verdict.bounds:
-        has_frozen = verdict is not None and verdict.frozen_at_s is not None
         text = "frozen" if has_frozen else "not judged yet: more time is needed"
         return [*lines, [(text, "muted")]]
     for bound in verdict.bounds:
-        is_blocking = bound.channel == verdict.blocked_by and verdict.frozen_at_s is None
+        is_blocking = bound.channel == verdict.blocked_by and not has_frozen
         unit = bound.unit if bound.unit != "points" else "pt"
         sign, role = ("ok", "good") if bound.is_ok else ("‹", "warn")  # noqa: RUF001
         lines.append(

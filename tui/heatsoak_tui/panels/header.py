@@ -105,7 +105,8 @@ def phase_lines(view: RunView, width: int, room: int) -> list[Line]:
         is_read = view.latest(device_id) is not None
         what = phase or ("warming up" if is_read else "waiting for the first reading")
         return [[(" STARTING  ", "accent"), (what, "text")]]
-    who = f"card {card_mark(device_id)}: " if len(view.device_ids) > 1 else ""
+    is_one_of_many = len(view.device_ids) > 1 and not view.is_judged
+    who = f"card {card_mark(device_id)}: " if is_one_of_many else ""
     right: Line = []
     if (blocking := _blocking(verdict)) is not None:
         right = [("blocked by ", "muted"), (f"{blocking.channel} ", "warn")]

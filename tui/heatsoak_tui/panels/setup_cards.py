@@ -46,7 +46,8 @@ class SetupCards(DraftCanvas):
         sample = draft.samples.get(info.device_id)
         mark = card_mark(info.device_id)
         label = f"{mark:<4}{info.name.removeprefix('NVIDIA ')}"
-        room = max(10, width - 8 - 27)
+        has_load = width >= 56
+        room = max(10, width - 8 - (27 if has_load else 18))
         memory = info.memory_total_bytes
         size = f"{number(memory / 1024**3, 0)} GiB" if memory else DASH
         temperature = sample.temperature_c if sample else None
@@ -56,7 +57,7 @@ class SetupCards(DraftCanvas):
             (f"{fit(label, room):<{room}}", "text" if is_chosen else "muted"),
             (f"{size:>9}", "muted"),
             (f"{degrees:>7}  ", "temperature" if temperature is not None else "muted"),
-            (_doing(sample), "muted"),
+            (_doing(sample) if has_load else "", "muted"),
         ]
 
 

@@ -31,7 +31,7 @@ class SetupWorkloads(DraftCanvas):
                     (f"    {'(•)' if is_chosen else '( )'} ", "accent" if is_chosen else "muted"),
                     (f"{info.name:<15} ", "text" if is_fit else "muted"),
                     (f"{info.unit}/s  ", "rate" if is_fit else "muted"),
-                    (fit(info.title, max(0, width - 36)), "muted"),
+                    (fit(info.title, width - 36) if width >= 48 else "", "muted"),
                 ]
             )
         cursor = draft.cursor["workloads"]

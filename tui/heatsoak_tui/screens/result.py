@@ -74,5 +74,6 @@ class ResultScreen(HeatsoakScreen):
         if self.shown.view.has_ended:
             self.app.exit()
         else:
+            live = self.app.screen_stack[-2]
             self.dismiss()
-            self.app.screen_stack[-2].call_later(self.app.screen_stack[-2].run_action, "leave")
+            live.call_later(live.run_action, "leave")

@@ -107,6 +107,20 @@ class Draft:
         except HeatsoakError:
             return None
 
+    def _shown_recipe(self) -> Recipe | None:
+        """As `recipe`, without the options that are refused: the rest can still be edited."""
+        taken = dict(self.options)
+        while True:
+            name = self.workload_name
+            if name is None or not self.chosen_devices:
+                return None
+            try:
+                return catalog.make_recipe(name, self.chosen_devices[0], taken)
+            except HeatsoakError:
+                if not taken:
+                    return None
+                taken.popitem()
+
     def blocker(self) -> str:
         """Why it cannot start, in a sentence; empty when it can."""
         if not self.is_found:
@@ -129,7 +143,7 @@ class Draft:
     def fields(self) -> list[PlanField]:
         """What can be changed: the protocol, the recipe, the name."""
         fields = [PlanField("protocol", "protocol", self.protocol, tuple(PROTOCOLS))]
-        recipe, name = self.recipe(), self.workload_name
+        recipe, name = self._shown_recipe(), self.workload_name
         info = catalog.workloads().get(name) if name else None
         if recipe is not None and info is not None:
             kinds = {device.kind for device in self.chosen_devices}
@@ -139,6 +153,8 @@ class Draft:
             for key, allowed in info.options.items():
                 label = _RECIPE_LABELS.get(key, key.replace("_", " "))
                 value = getattr(recipe, key, recipe.settings.get(key))
+                if key in self.options and not self.recipe():
+                    value = self.options[key]
                 choices = tuple(allowed) if isinstance(allowed, list) else None
                 if choices is None or len(choices) > 1:
                     fields.append(PlanField(key, label, value, choices, allowed == "int"))
@@ -147,6 +163,8 @@ class Draft:
 
     def set_field(self, key: str, value: Any) -> None:  # noqa: ANN401 - a field's value
         """Change one field; what the workload does not take is said by `blocker`."""
+        if isinstance(value, str) and value.isdecimal():
+            value = int(value)
         if key == "protocol":
             self.protocol = value
         elif key == "name":

@@ -99,22 +99,32 @@ class TimeAxis:
 
     def _mark_line(self) -> Line:
         cells = [("─", "rule")] * self.width
-        window = self.window_columns
-        text_at: dict[int, tuple[str, str]] = {}
-        if window is not None:
-            word = " frozen " if self.is_frozen else " judged "
-            role = "good" if self.is_frozen else "accent"
-            for x in range(*window):
-                text_at[x] = ("▒", "muted")
-            length = window[1] - window[0]
-            start = window[0] + (length - len(word)) // 2 if length > len(word) + 1 else window[1]
-            for offset, char in enumerate(word):
-                if start + offset < self.width:
-                    text_at[start + offset] = (char, role)
+        marked: dict[int, tuple[str, str]] = {}
         for t_s, glyph, role in self.marks:
             column = self.column_of(t_s)
             if column is not None:
-                text_at[column] = (glyph, role)
-        for x, cell in text_at.items():
-            cells[x] = cell
+                marked[column] = (glyph, role)
+        window = self.window_columns
+        if window is not None:
+            cells[slice(*window)] = [("▒", "muted")] * (window[1] - window[0])
+            word = " frozen " if self.is_frozen else " judged "
+            start = self._place_for(word, window, marked)
+            if start is not None:
+                role = "good" if self.is_frozen else "accent"
+                cells[start : start + len(word)] = [(char, role) for char in word]
+        for column, mark in marked.items():
+            cells[column] = mark
         return [(" " * self.left, "text"), *cells]
+
+    def _place_for(
+        self, word: str, window: tuple[int, int], marked: dict[int, tuple[str, str]]
+    ) -> int | None:
+        """Where the word hides no mark: in the middle of the window, else elsewhere, else after."""
+        last = window[1] - len(word) - 1
+        middle = (window[0] + window[1] - len(word)) // 2
+        inside = sorted(range(window[0] + 1, last + 1), key=lambda x: abs(x - middle))
+        for start in (*inside, window[1]):
+            cells = range(start, start + len(word))
+            if cells[-1] < self.width and marked.keys().isdisjoint(cells):
+                return start
+        return None
