@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from heatsoak.errors import UsageError
 from heatsoak.session.schema import APPLICATION_ID, META_KEYS, VERSION
-from heatsoak.session.wal import beside, fold, is_busy, primary_code, side_files, uri
+from heatsoak.session.wal import beside, fold, is_allowed, is_busy, primary_code, side_files, uri
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,6 +23,8 @@ NETWORK_FILE_SYSTEMS = frozenset(
      "glusterfs", "orangefs", "gfs2", "ocfs2", "virtiofs", "vboxsf", "prl_fs"}
 )  # fmt: skip
 """Where the shared memory of a write-ahead log does not work between machines."""
+BUSY_WITHIN_S = 5.0
+"""How long a reader waits for whoever has the file locked."""
 COPY_TRIES = 5
 """How often a file that changes while it is copied is copied anew."""
 
@@ -139,7 +141,7 @@ def _open(path: Path, stack: ExitStack) -> sqlite3.Connection:
         # cannot undo what a crash left half done.
         if primary_code(error) not in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY):
             raise
-    if not os.access(path, os.R_OK):
+    if not is_allowed(path, os.R_OK):
         raise UsageError(f"{path} cannot be read: {os.strerror(errno.EACCES)}")
     for _ in range(COPY_TRIES):
         if not side_files(path):
@@ -168,7 +170,7 @@ def _age(path: Path) -> tuple[int, int]:
 
 
 def _connect(path: Path, mode: str, stack: ExitStack) -> sqlite3.Connection:
-    connection = sqlite3.connect(uri(path, mode), uri=True, timeout=5.0)
+    connection = sqlite3.connect(uri(path, mode), uri=True, timeout=BUSY_WITHIN_S)
     stack.callback(connection.close)
     connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
     return connection

@@ -223,8 +223,8 @@ def _mfu(
     nominal = None
     flops_per_unit = job.facts.get("flops_per_unit")
     is_measured = all(device["provenance"] == "measured" for device in devices)
-    profile = card_profiles().get(devices[0]["card"] or "") if devices and is_measured else None
-    if throughput and flops_per_unit and profile and job.recipe.precision == "bf16":
-        peak = profile.bf16_dense_flops
+    if throughput and flops_per_unit and is_measured and job.recipe.precision == "bf16":
+        profile = card_profiles().get(devices[0]["card"] or "")
+        peak = profile.bf16_dense_flops if profile else None
         nominal = throughput["mean"] * flops_per_unit / (peak * len(devices)) if peak else None
     return {"nominal_frac": nominal, "measured_frac": None}

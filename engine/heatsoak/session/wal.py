@@ -45,6 +45,11 @@ def side_files(path: Path) -> list[Path]:
     return found
 
 
+def is_allowed(path: Path, mode: int) -> bool:
+    """Whether this process may do `os.R_OK` or `os.W_OK` with a file or in a folder."""
+    return os.access(path, mode, effective_ids=os.access in os.supports_effective_ids)
+
+
 def is_busy(error: sqlite3.Error) -> bool:
     """Whether SQLite failed only because somebody else has the file for a moment."""
     return primary_code(error) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
@@ -98,7 +103,7 @@ def leave_wal(connection: sqlite3.Connection, within_s: float) -> bool:
 
 def fold(path: Path) -> None:
     """Leave the log of a session that has ended, if that can be done at once."""
-    if not os.access(path, os.W_OK) or not os.access(path.parent, os.W_OK):
+    if not is_allowed(path, os.W_OK) or not is_allowed(path.parent, os.W_OK):
         return
     with suppress(sqlite3.Error):
         opened = sqlite3.connect(uri(path, "mode=rw"), uri=True, timeout=0.0, isolation_level=None)
