@@ -6,7 +6,6 @@ A workload file offers `WORKLOAD` (the literal the catalogue reads) and
 
 from __future__ import annotations
 
-import ctypes
 import logging
 import os
 import platform
@@ -64,8 +63,6 @@ _EXPECTED_WARNINGS = (
     ".*GPU available but not used.*",
     ".*isinstance\\(treespec, LeafSpec\\).* is deprecated.*",
 )
-_M_TRIM_THRESHOLD = -1
-_M_MMAP_THRESHOLD = -3
 
 
 @dataclass(frozen=True)
@@ -173,7 +170,7 @@ def attention_kernel(attention: str) -> AbstractContextManager[None]:
 
 
 def prepare_process(job: Job) -> None:
-    """Settings of the whole process: threads, number formats, memory.
+    """Settings of the whole process: threads and number formats.
 
     Call it before the first tensor is computed: threads started later take them over.
     """
@@ -185,11 +182,6 @@ def prepare_process(job: Job) -> None:
     # Moments of parameters that are rarely touched decay into denormal numbers, on which a CPU is
     # many times slower: the rate would fall with the loss.
     torch.set_flush_denormal(True)
-    if platform.libc_ver()[0] == "glibc":
-        # Keep freed activations instead of giving them back to the kernel in every step.
-        libc = ctypes.CDLL(None)
-        libc.mallopt(_M_MMAP_THRESHOLD, 1 << 30)
-        libc.mallopt(_M_TRIM_THRESHOLD, (1 << 31) - 1)
 
 
 def usable_cores() -> int:
