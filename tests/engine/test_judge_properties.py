@@ -184,8 +184,8 @@ def test_memory_stays_bounded_over_ten_hours():
         if i % 200 == 0:
             judge.evaluate(t)
     judge.evaluate(36_000.0)
-    bins = judge._subjects[0].readings.bins
+    bins = judge._trial.subjects[0].readings.bins
     assert bins.end == 3599
     assert bins.end - bins.first <= bins._data.shape[1] <= 2 * 1440
-    assert len(judge._job._records) < 100
+    assert len(judge._trial.job._records) < 100
     assert judge.results()[0].numbers.throughput.mean == pytest.approx(1000.0, rel=1e-3)
