@@ -49,7 +49,7 @@ def result_entry(result: Result, info: DeviceInfo, unit: str) -> dict[str, Any]:
         unit: what its job counts.
     """
     is_frozen = result.verdict.state == "steady"
-    numbers = None if result.numbers is None else _numbers(result.numbers)
+    numbers = None if result.numbers is None else _numbers(result.numbers, unit)
     boost = result.boost
     return _identity(info) | {
         "unit": unit,
@@ -156,20 +156,25 @@ def _verdict(verdict: Verdict) -> dict[str, Any]:
     }
 
 
-def _numbers(numbers: Sustained) -> dict[str, Any]:
-    figures = {name: _figure(getattr(numbers, name)) for name in FIGURES}
+def _numbers(numbers: Sustained, unit: str) -> dict[str, Any]:
+    figures = {name: _figure(getattr(numbers, name), unit) for name in FIGURES}
     return {"window_start_s": numbers.window_start_s, "window_s": numbers.window_s} | figures
 
 
-def _figure(figure: Figure | None) -> dict[str, Any] | None:
-    """A figure whose mean is not a number is none; an interval that is not finite is not stated."""
+def _figure(figure: Figure | None, unit: str) -> dict[str, Any] | None:
+    """A figure whose mean is not a number is none; an interval that is not finite is not stated.
+
+    The judge says `units/s` and `J/unit`; the reader of the document is told which unit.
+    """
     if figure is None or not math.isfinite(figure.mean):
         return None
     return {
         "mean": float(figure.mean),
         "u95": _known(figure.u95),
         "n_eff": _known(figure.n_eff),
-        "unit": figure.unit,
+        "unit": {"units/s": f"{unit}/s", "J/unit": f"J/{unit.removesuffix('s')}"}.get(
+            figure.unit, figure.unit
+        ),
     }
 
 
