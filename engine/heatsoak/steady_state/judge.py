@@ -54,7 +54,7 @@ class Judge:
         self._watch: Watch | None = None
         self._is_closed = False
         self._verdicts: tuple[Verdict, ...] = ()
-        self._say("warming", 0.0, reasons.before_progress(None))
+        self._say("warming", 0.0, reasons.before_progress(None, counts=has_counter))
 
     # -- what goes in --------------------------------------------------------------------------
 
@@ -186,6 +186,8 @@ class Judge:
         waiting = trial.warming()
         if waiting:
             self._say("warming", t_s, waiting)
+        elif trial.job is None and self._is_idle():
+            self._say("settling", t_s, "the device is idle: there is nothing to judge")
         else:
             report, noise = trial.test(left_s)
             if report is not None:
@@ -198,7 +200,7 @@ class Judge:
     def _await_progress(self, t_s: float, left_s: float) -> None:
         job = self._trial.job
         phase = job.phase if job is not None else None
-        self._say("warming", t_s, reasons.before_progress(phase))
+        self._say("warming", t_s, reasons.before_progress(phase, counts=job is not None))
         still_s = job.still_s(t_s) if job is not None else 0.0
         if left_s <= 0:
             still_s = t_s - self._trial.at_s(0)
@@ -226,6 +228,11 @@ class Judge:
             subject.final = self._trial.verdict(subject, "stuck", t_s, what)
         self._publish()
         return True
+
+    def _is_idle(self) -> bool:
+        """Whether a device of a log without a counter does nothing."""
+        end = self._trial.end
+        return any(flags.is_idle(subject.readings, end) for subject in self._trial.live())
 
     def _explain(self, t_s: float, noise: str) -> None:
         trial = self._trial

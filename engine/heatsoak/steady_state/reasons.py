@@ -48,9 +48,9 @@ def span(left: tuple[float, float] | None) -> str:
     return f"; {low} to {high}"
 
 
-def before_progress(phase: str | None) -> str:
-    """What is waited for before the first unit of work."""
-    return _BEFORE_PROGRESS.get(phase, "no progress yet")
+def before_progress(phase: str | None, *, counts: bool) -> str:
+    """What is waited for before the first unit of work, or the first reading of a bare log."""
+    return _BEFORE_PROGRESS.get(phase, "no progress yet") if counts else "no readings yet"
 
 
 def after_reset(reset: Reset | None) -> str:
