@@ -124,15 +124,22 @@ async def test_what_the_recorder_refuses_is_said(live, quiet):
     await until(live, lambda: any("no time-out" in n.message for n in live.app._notifications))
 
 
-@pytest.mark.parametrize(
-    ("keys", "asked"), [("d", []), ("qd", []), (["q", "enter"], []), ("qs", ["stop"])]
-)
-async def test_leaving(keys, asked, live, quiet):
+@pytest.mark.parametrize("keys", [["d"], ["q", "d"], ["q", "enter"]], ids="".join)
+async def test_leaving_a_run_that_goes_on(keys, live, quiet):
     await live.press(*keys)
-    await until(live, lambda: not live.app.is_running or live.app._exit)
-    assert quiet.asked == asked
+    await until(live, lambda: live.app._exit)
+    assert quiet.asked == []
     assert live.app.exit_status() == 0
     assert live.app.parting_line().startswith("the run goes on; `heatsoak attach k3f9`")
+
+
+async def test_leaving_by_stopping_waits_for_the_end(live, quiet):
+    await live.press("q", "s")
+    await until(live, lambda: quiet.asked == ["stop"])
+    assert not live.app._exit
+    live.writer.close("interrupted")
+    await until(live, lambda: live.app._exit)
+    assert live.app.exit_status() == 130
 
 
 async def test_ctrl_c_asks_too(live):

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from heatsoak.launch.catalog import WorkloadInfo
+from heatsoak.steady_state.protocols import PROTOCOLS
 from heatsoak.telemetry.device import DeviceInfo
 from heatsoak.telemetry.sample import DeviceSample
 from heatsoak_tui.app import HeatsoakApp
@@ -110,10 +113,41 @@ def drafted() -> Draft:
     return Draft([card, second, cpu], samples, chosen={"0", "1"}, is_found=True)
 
 
+@pytest.fixture
+def fixed_offer(monkeypatch):
+    """Workloads and a protocol that stay as they are when the real ones change."""
+    common = {"version": 1, "unit": "tokens", "archetype": ""}
+    sizes = {
+        "350M": {"memory_gib": 20.0, "kinds": ["nvidia"], "recipe": {"context": 2048}},
+        "1B": {"memory_gib": 26.3, "kinds": ["nvidia", "synthetic"]},
+    }
+    recipe = {
+        "size": "1B", "context": 4096, "micro_batch": 2, "accumulate": 1, "precision": "bf16",
+        "attention": "auto", "compile": False, "checkpointing": False, "optimizer": "adamw",
+    }  # fmt: skip
+    options = {
+        "context": "int", "micro_batch": "int", "precision": ["bf16", "fp32"],
+        "attention": ["auto", "flash"], "compile": [False, True], "learning_rate": "float",
+    }  # fmt: skip
+    offer = {
+        "llm_pretrain": WorkloadInfo(
+            "llm_pretrain", title="Pre-training of a transformer on English text",
+            kinds=("nvidia", "cpu"), sizes=sizes, defaults=recipe, options=options, **common,
+        ),
+        "synthetic": WorkloadInfo(
+            "synthetic", title="Arithmetic that follows the clock of a synthetic card",
+            kinds=("synthetic",), sizes=sizes, defaults=recipe, options={}, **common,
+        ),
+    }  # fmt: skip
+    monkeypatch.setattr("heatsoak.launch.catalog.workloads", lambda: offer)
+    monkeypatch.setattr("heatsoak.launch.catalog.training_problem", lambda: None)
+    summary = "judged to within 1 %: about 15 to 30 min, at most 90"
+    monkeypatch.setitem(PROTOCOLS, "standard", replace(PROTOCOLS["standard"], summary=summary))
+
+
 @SIZES
 @pytest.mark.parametrize("keys", [(), ("e", "right", "right")], ids=["cards", "plan"])
-def test_setup(size, keys, monkeypatch, snap_compare):
-    monkeypatch.setattr("heatsoak.launch.catalog.training_problem", lambda: None)
+def test_setup(size, keys, fixed_offer, snap_compare):
     app = HeatsoakApp(setup=lambda: SetupScreen(drafted(), host="aurora"))
     app.theme = "heatsoak-dark"
 
@@ -125,7 +159,7 @@ def test_setup(size, keys, monkeypatch, snap_compare):
     assert snap_compare(app, terminal_size=size, run_before=press)
 
 
-def test_setup_with_nothing_found(snap_compare):
+def test_setup_with_nothing_found(fixed_offer, snap_compare):
     draft = Draft(
         is_found=True, problem="no NVIDIA driver: its library libnvidia-ml.so.1 was not found"
     )
@@ -134,8 +168,7 @@ def test_setup_with_nothing_found(snap_compare):
     assert snap_compare(app, terminal_size=(80, 24))
 
 
-def test_setup_refused(monkeypatch, snap_compare):
-    monkeypatch.setattr("heatsoak.launch.catalog.training_problem", lambda: None)
+def test_setup_refused(fixed_offer, snap_compare):
     draft = drafted()
     draft.trouble = (
         "0 (NVIDIA GeForce RTX 5090) is in use by the run k3f9; `heatsoak stop k3f9` ends it"

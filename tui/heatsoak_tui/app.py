@@ -122,6 +122,8 @@ class HeatsoakApp(App[None]):
 
     def on_mount(self) -> None:
         """Show the run, or ask what to run."""
+        # Back from the shell the terminal shows nothing of ours.
+        self.app_resume_signal.subscribe(self, lambda _: self.screen.refresh(layout=True))
         if self.session is None:
             self.push_screen(self._setup())
         else:

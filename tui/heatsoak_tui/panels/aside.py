@@ -36,7 +36,7 @@ class Aside(RunCanvas):
             return []
         view = self.shown.view
         lines = bounds_lines(view, device_id)
-        lines += [[], *throttle_lines(view, device_id)]
+        lines += [[], *throttle_lines(view, device_id), *training_lines(view, device_id)]
         room = height - len(lines) - 2
         events = event_lines(view, device_id, width, room)
         if events:
@@ -87,6 +87,15 @@ def throttle_lines(view: RunView, device_id: str) -> list[Line]:
         ]
         for reason, share in ranked
     ]
+
+
+def training_lines(view: RunView, device_id: str) -> list[Line]:
+    """What the job itself says; nothing before it spoke."""
+    steps, loss = view.steps_done(device_id), view.loss(device_id)
+    if loss is None or steps is None:
+        return []
+    text = f"  loss {number(loss, 3)} at step {number(steps, 0)}"
+    return [[], [("TRAINING", "muted"), (text, "text")]]
 
 
 def event_lines(view: RunView, device_id: str, width: int, room: int) -> list[Line]:

@@ -43,6 +43,8 @@ class ResultTable(RunCanvas):
 
     def __init__(self, shown: Shown, *, id: str | None = None) -> None:
         super().__init__(shown, id=id)
+        self.document: Data | None = None
+        """The session as `heatsoak-result/1`, once it was read."""
         self._scrolled = 0
         self._hidden = 0
 
@@ -67,7 +69,7 @@ class ResultTable(RunCanvas):
         head = _headline(view, ids[picked], width)
         rest = [_head_row(view, seen, len(ids), picked, has_sum=has_sum)]
         rest += _number_rows(view, seen, ids if has_sum else [])
-        rest += [[], *_context_rows(view, ids[picked], width)]
+        rest += [[], *_context_rows(view, self.document, ids[picked], width)]
         room = height - len(head) - 1
         if len(rest) > room:
             # What says least gives way first.
@@ -182,7 +184,7 @@ def _number_rows(view: RunView, ids: Sequence[str], summed: Sequence[str]) -> li
     return lines
 
 
-def _context_rows(view: RunView, device_id: str, width: int) -> list[Line]:
+def _context_rows(view: RunView, document: Data | None, device_id: str, width: int) -> list[Line]:
     """How the numbers were found, for the picked card."""
     data = view.result(device_id) or {}
     numbers = _numbers(data)
@@ -199,13 +201,21 @@ def _context_rows(view: RunView, device_id: str, width: int) -> list[Line]:
             text = f"frozen at {at} over {over} from {start}"
         else:
             text = verdict.reason
-        row("judged", f"{text}; stands on {', '.join(verdict.channels) or 'nothing'}")
+        stands = f"; stands on {', '.join(verdict.channels)}" if verdict.channels else ""
+        row("judged", text + stands)
         if verdict.flags:
             row("flags", " · ".join(verdict.flags), flags_role(verdict.flags))
     row("energy", _energy_words(data))
-    row("throttled", _throttle_words(data))
-    if "mfu" in data:
-        row("MFU", _mfu_words(data["mfu"]))
+    is_reported = view.throttle_frac(device_id) is not None
+    row("throttled", _throttle_words(data) if is_reported else _throttle_words({}))
+    if (job := _job_of(document, device_id)) is not None:
+        row("MFU", _mfu_words(job.get("mfu")))
+        if (integrity := job.get("integrity")) is not None:
+            checks, failures = integrity["checks"], integrity["failures"]
+            text = f"{number(checks, 0)} checks of the arithmetic, {number(failures, 0)} failed"
+            row("integrity", text, "bad" if failures else "text")
+    for warning in _warnings_for(view, document, device_id):
+        row("warning", warning, "warn")
     if numbers:
         row("intervals", "95 %: how stable the run was, not how exact the sensor is")
     lines.append([])
@@ -235,9 +245,24 @@ def _throttle_words(data: Data) -> str:
     return ", ".join(parts) + " of the window" if parts else "not in the window"
 
 
+def _job_of(document: Data | None, device_id: str) -> Data | None:
+    jobs: list[Data] = (document or {}).get("jobs", [])
+    return next((job for job in jobs if device_id in job["devices"]), None)
+
+
+def _warnings_for(view: RunView, document: Data | None, device_id: str) -> list[str]:
+    """Of the picked card and of the session; that it is synthetic the header says already."""
+    others = tuple(f"{other}: " for other in view.device_ids if other != device_id)
+    return [
+        warning.removeprefix(f"{device_id}: ")
+        for warning in (document or {}).get("warnings", ())
+        if not warning.startswith(others) and "synthetic figures" not in warning
+    ]
+
+
 def _mfu_words(mfu: Data | None) -> str:
-    if not mfu:
-        return f"{DASH} the card's peak is not known"
+    if not mfu or mfu.get("nominal_frac") is None:
+        return f"{DASH}  not known for this card and workload"
     nominal, measured = mfu.get("nominal_frac"), mfu.get("measured_frac")
     text = f"{percent(nominal)} of the nominal peak"
     return f"{text}, {percent(measured)} of the measured one" if measured is not None else text

@@ -265,6 +265,11 @@ class RunView:
         state = self._jobs.get(self._job_of.get(device_id, ""))
         return state.loss if state else None
 
+    def steps_done(self, device_id: str) -> int | None:
+        """Optimizer steps the job has done."""
+        state = self._jobs.get(self._job_of.get(device_id, ""))
+        return state.steps.steps_done if state and state.steps else None
+
     def boost(self, device_id: str) -> BoostSeen | None:
         """The boost of the result, or the best half minute seen so far."""
         data = self.result(device_id)

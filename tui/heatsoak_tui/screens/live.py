@@ -71,6 +71,7 @@ class LiveScreen(HeatsoakScreen):
         self.shown = Shown()
         self._feed = Feed(path, self.post_message, control.is_alive, poll_s)
         self._has_shown_end = False
+        self._leaves_at_end = False
 
     @override
     def compose(self) -> ComposeResult:
@@ -108,7 +109,9 @@ class LiveScreen(HeatsoakScreen):
         self._show()
         if view.has_ended and not self._has_shown_end:
             self._has_shown_end = True
-            if self.is_current:
+            if self._leaves_at_end:
+                self.app.exit()
+            elif self.is_current:
                 self.action_result()
 
     def on_feed_trouble(self, message: FeedTrouble) -> None:
@@ -228,9 +231,8 @@ class LiveScreen(HeatsoakScreen):
 
         def act(answer: str | None) -> None:
             if answer == "stop":
-                self._ask(
-                    self.control.stop, "stopping; the screen closes with the run", self.app.exit
-                )
+                self._leaves_at_end = True
+                self._ask(self.control.stop, "stopping; the screen closes with the run")
             elif answer == "detach":
                 self.app.exit()
 
@@ -251,9 +253,7 @@ class LiveScreen(HeatsoakScreen):
             return False
         return True
 
-    def _ask(
-        self, call: Callable[[], None], done: str = "", then: Callable[[], object] | None = None
-    ) -> None:
+    def _ask(self, call: Callable[[], None], done: str = "") -> None:
         """Ask the recorder from a thread, since it may take its time to answer."""
 
         def work() -> None:
@@ -264,7 +264,5 @@ class LiveScreen(HeatsoakScreen):
             else:
                 if done:
                     self.app.call_from_thread(self.notify, done, timeout=4)
-            if then is not None:
-                self.app.call_from_thread(then)
 
         self.run_worker(work, thread=True, name="ask")

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+import sqlite3
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual.binding import Binding, BindingType
 from typing_extensions import override
 
+from heatsoak.errors import HeatsoakError
+from heatsoak.session.result import load_result
 from heatsoak_tui.messages import NewSoak
 from heatsoak_tui.panels.header import Header
 from heatsoak_tui.panels.result_table import ResultTable
@@ -40,6 +43,7 @@ class ResultScreen(HeatsoakScreen):
         super().__init__()
         self.shown = shown
         self._path = path
+        self._known: tuple[str, ...] = ()
 
     @override
     def compose(self) -> ComposeResult:
@@ -49,6 +53,32 @@ class ResultScreen(HeatsoakScreen):
         yield ResultTable(self.shown, id="result")
         yield SessionLine(self.shown, self._path, id="session")
         yield KeyLine(id="keys")
+
+    @override
+    def repaint_panels(self) -> None:
+        """Draw anew; the document is read again when a result has come."""
+        view = self.shown.view
+        known = (view.session_state, *(str(view.result(d)) for d in view.device_ids))
+        if known != self._known:
+            self._known = known
+            self.run_worker(self._read, thread=True, name="document", exclusive=True)
+        super().repaint_panels()
+
+    def on_mount(self) -> None:
+        """Read the document."""
+        self.repaint_panels()
+
+    def _read(self) -> None:
+        try:
+            document = load_result(self._path)
+        except (HeatsoakError, sqlite3.Error, OSError):
+            # What the feed has brought is shown all the same.
+            return
+        self.app.call_from_thread(self._take, document)
+
+    def _take(self, document: dict[str, Any]) -> None:
+        self.query_one(ResultTable).document = document
+        super().repaint_panels()
 
     def action_card(self, step: int) -> None:
         """Pick the next or previous card."""

@@ -44,7 +44,13 @@ class TimeAxis:
         marks: list[tuple[float, str, str]] = []
         if shown.device_id is not None:
             verdict = view.verdict(shown.device_id)
-            if verdict is not None and verdict.window_start_s is not None and verdict.window_s:
+            # While it warms up there is a window, but nothing is judged yet.
+            if (
+                verdict is not None
+                and verdict.state != "warming"
+                and verdict.window_start_s is not None
+                and verdict.window_s
+            ):
                 window = (verdict.window_start_s, verdict.window_start_s + verdict.window_s)
                 is_frozen = verdict.frozen_at_s is not None
             throttled = view.throttle_series(shown.device_id).points(t0_s)
