@@ -78,7 +78,7 @@ def nan_median(values: Array) -> Array:
 def nan_mean(values: Array) -> float:
     """Mean of the finite values, NaN without any."""
     finite = values[np.isfinite(values)]
-    return float(finite.mean()) if finite.size else float("nan")
+    return float(np.add.reduce(finite)) / finite.size if finite.size else float("nan")
 
 
 def last(values: Array, n: int) -> Array:
@@ -86,3 +86,12 @@ def last(values: Array, n: int) -> Array:
     if len(values) >= n:
         return values[len(values) - n :]
     return np.concatenate([np.full(n - len(values), np.nan), values])
+
+
+def swing(finite: Array) -> float:
+    """From the 5th to the 95th percentile of finite values, 0 without any."""
+    n = finite.size
+    if n == 0:
+        return 0.0
+    ordered = np.sort(finite)
+    return float(ordered[min(n - 1, round(0.95 * (n - 1)))] - ordered[round(0.05 * (n - 1))])

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from heatsoak.steady_state.bins import last
+from heatsoak.steady_state.bins import last, swing
 from heatsoak.steady_state.protocols import (
     BIN_S,
     CYCLE_LEAST_ACF,
@@ -102,14 +102,13 @@ def find_cycle(series: Mapping[Channel, Array]) -> Cycle | None:
             finite = values[np.isfinite(values)]
             if finite.size < CYCLE_MIN_BINS:
                 continue
-            low, high = np.percentile(finite, (5, 95))
-            swing = float(high - low)
-            if swing / CYCLE_SWING[channel] <= share:
+            width = swing(finite)
+            if width / CYCLE_SWING[channel] <= share:
                 continue
             period = find_period(values)
             if period is not None:
-                best = Cycle(period, channel, swing)
-                share = swing / CYCLE_SWING[channel]
+                best = Cycle(period, channel, width)
+                share = width / CYCLE_SWING[channel]
                 break
     return best
 

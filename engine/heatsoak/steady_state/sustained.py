@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from heatsoak.steady_state.bins import nan_mean
+from heatsoak.steady_state.bins import nan_mean, swing
 from heatsoak.steady_state.cycles import calm_view
 from heatsoak.steady_state.drift import long_run_variance
 from heatsoak.steady_state.protocols import (
@@ -60,8 +60,7 @@ def half_width_pct(
     n_eff = finite.size * min(1.0, variance / lrv) if lrv > 0 else float(finite.size)
     half = HALF_WIDTH_FACTOR * float(np.sqrt(lrv / finite.size))
     if calm is not None and mean:
-        low, high = np.percentile(finite, (5, 95))
-        edge = CYCLE_EDGE_BINS * 100.0 * float(high - low) / abs(mean) / finite.size
+        edge = CYCLE_EDGE_BINS * 100.0 * swing(finite) / abs(mean) / finite.size
         half = float(np.hypot(half, edge))
     return half, max(1.0, n_eff)
 
