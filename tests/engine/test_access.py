@@ -15,10 +15,11 @@ import psutil
 import pytest
 
 from heatsoak.errors import UsageError
+from heatsoak.session import access
 from heatsoak.session.access import check_is_session, is_network_file_system, reading
 from heatsoak.session.result import load_result
 from heatsoak.session.rows import Batch, EventRow
-from heatsoak.session.store import copy_session
+from heatsoak.session.store import close_crashed, copy_session
 from heatsoak.session.tail import Tail
 
 
@@ -96,6 +97,46 @@ def test_a_crashed_session_in_a_folder_that_cannot_be_written(
     assert sorted(session_folder.iterdir()) == before
     assert [file.name for file in open_temporary.iterdir()] == ["copy.heatsoak"]
     assert len(Tail(open_temporary / "copy.heatsoak").poll().samples) == 3
+
+
+def test_a_file_that_has_to_be_copied_is_copied_once_until_it_changes(
+    sessions, session_folder, as_nobody, open_temporary, monkeypatch
+):
+    copies = []
+    copyfile = shutil.copyfile
+    monkeypatch.setattr(
+        access.shutil, "copyfile", lambda *files: (copies.append(files), copyfile(*files))
+    )
+    path = session_folder / "s.heatsoak"
+    crashed(sessions, path)
+    copies.clear()
+    session_folder.chmod(0o555)
+    with as_nobody():
+        follower = Tail(path)
+        assert len(follower.poll().samples) == 3
+        assert len(copies) == 2  # The file and its log.
+        assert follower.poll() is None
+        assert follower.poll() is None
+        assert len(copies) == 2
+    session_folder.chmod(0o755)
+    assert close_crashed(path)
+    session_folder.chmod(0o555)
+    with as_nobody():
+        assert follower.poll().meta["state"] == "interrupted"
+        assert len(copies) == 2  # One file now, read where it lies.
+
+
+@pytest.mark.parametrize("is_log_empty", [True, False])
+def test_a_crashed_session_on_a_file_system_that_is_read_only(sessions, small_disk, is_log_empty):
+    disk = small_disk(2000)
+    path = disk / "s.heatsoak"
+    crashed(sessions, path)
+    if is_log_empty:  # It crashed just after it was created.
+        path.with_name("s.heatsoak-wal").write_bytes(b"")
+    subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
+    assert len(Tail(path).poll().samples) == (0 if is_log_empty else 3)
+    with pytest.raises(UsageError, match="cannot close"):
+        close_crashed(path)
 
 
 def test_anothers_session_being_recorded_in_a_folder_that_cannot_be_written(

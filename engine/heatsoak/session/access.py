@@ -13,7 +13,16 @@ from typing import TYPE_CHECKING
 
 from heatsoak.errors import UsageError
 from heatsoak.session.schema import APPLICATION_ID, META_KEYS, VERSION
-from heatsoak.session.wal import beside, fold, is_allowed, is_busy, primary_code, side_files, uri
+from heatsoak.session.wal import (
+    beside,
+    fold,
+    is_allowed,
+    is_busy,
+    primary_code,
+    side_files,
+    stamp,
+    uri,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -155,18 +164,11 @@ def _open(path: Path, stack: ExitStack) -> sqlite3.Connection:
 def _copy(path: Path, stack: ExitStack) -> Path | None:
     """A private copy of a file and what is beside it; None if they changed meanwhile."""
     folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="heatsoak-")))
-    files = [path, *side_files(path)]
-    before = list(map(_age, files))
-    for file in files:
+    before = stamp(path)
+    for file in (path, *side_files(path)):
         # Without its permissions: the copy has to be writable.
         shutil.copyfile(file, folder / file.name)
-    same = files == [path, *side_files(path)] and before == list(map(_age, files))
-    return folder / path.name if same else None
-
-
-def _age(path: Path) -> tuple[int, int]:
-    stat = path.stat()
-    return stat.st_mtime_ns, stat.st_size
+    return folder / path.name if stamp(path) == before else None
 
 
 def _connect(path: Path, mode: str, stack: ExitStack) -> sqlite3.Connection:

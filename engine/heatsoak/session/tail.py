@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 from heatsoak.session import codec
-from heatsoak.session.access import SessionBusyError, reading, session_meta
+from heatsoak.session.access import SessionBusyError, check_is_file, reading, session_meta
 from heatsoak.session.queries import jobs_of, last_t_s
 from heatsoak.session.rollup import SPANS_S
 from heatsoak.session.rows import Batch, LogRow, PhaseRow, RollupRow, StepsRow
+from heatsoak.session.wal import is_allowed, stamp
 
 if TYPE_CHECKING:
     import sqlite3
@@ -47,6 +49,8 @@ class Tail:
         """The highest rowid seen, by table; None before the first poll."""
         self._jobs: list[codec.Values] = []
         self._meta: dict[str, str] = {}
+        self._seen: object = None
+        """What the file looked like from outside, in a folder that cannot be written."""
 
     def poll(self) -> Batch | None:
         """Everything new, or None when nothing is, or the file is locked for a moment.
@@ -62,6 +66,12 @@ class Tail:
             return None
 
     def _poll(self) -> Batch | None:
+        check_is_file(self.path)
+        # Where a look may take a copy of the file, only when there is something to see. Taken
+        # before the look: what comes during it is seen by the next.
+        seen = _seen_from_outside(self.path.resolve())
+        if seen is not None and seen == self._seen:
+            return None
         with reading(self.path) as connection:
             connection.execute("BEGIN")  # One view of all tables.
             meta = session_meta(connection, self.path)
@@ -76,7 +86,7 @@ class Tail:
                 batch = _since(connection, self._places, meta, jobs)
             else:
                 batch = None
-        self._places, self._jobs, self._meta = highest, job_rows, meta
+        self._places, self._jobs, self._meta, self._seen = highest, job_rows, meta, seen
         self.state = meta["state"]
         return batch
 
@@ -105,6 +115,16 @@ class Tail:
             phases=batch.phases, events=batch.events, verdicts=batch.verdicts,
             results=batch.results, logs=batch.logs, rollups=rollups,
         )  # fmt: skip
+
+
+def _seen_from_outside(path: Path) -> object:
+    """What changes with the file's contents; None in a folder that can be written."""
+    if is_allowed(path.parent, os.W_OK):
+        return None
+    try:
+        return stamp(path)
+    except OSError:
+        raise SessionBusyError(f"{path} changes while it is read") from None
 
 
 def _since(
@@ -151,8 +171,9 @@ def _place_at(connection: sqlite3.Connection, table: str, t_s: float) -> int:
 def _rollups(connection: sqlite3.Connection, until_s: float) -> tuple[RollupRow, ...]:
     """The past up to `until_s`, as fine as can be read in an instant."""
     fine, coarse = SPANS_S
-    query = "SELECT count(*) FROM rollups WHERE span_s = ? AND start_s < ?"
-    (count,) = connection.execute(query, (fine, until_s)).fetchone()
+    # Counting all of a day would take longer than reading what is taken.
+    query = "SELECT count(*) FROM (SELECT 1 FROM rollups WHERE span_s = ? AND start_s < ? LIMIT ?)"
+    (count,) = connection.execute(query, (fine, until_s, MOST_ROLLUPS + 1)).fetchone()
     span_s = fine if count <= MOST_ROLLUPS else coarse
     query = (
         "SELECT start_s, span_s, owner, reading, minimum, maximum, mean FROM rollups "

@@ -45,6 +45,12 @@ def side_files(path: Path) -> list[Path]:
     return found
 
 
+def stamp(path: Path) -> tuple[tuple[str, int, int], ...]:
+    """What changes whenever the contents of a session file do: ages and sizes of its files."""
+    stats = [(file.name, file.stat()) for file in (path, *side_files(path))]
+    return tuple((name, stat.st_mtime_ns, stat.st_size) for name, stat in stats)
+
+
 def is_allowed(path: Path, mode: int) -> bool:
     """Whether this process may do `os.R_OK` or `os.W_OK` with a file or in a folder."""
     return os.access(path, mode, effective_ids=os.access in os.supports_effective_ids)
