@@ -53,6 +53,11 @@ def look(emulator: pyte.Screen) -> list[list[tuple]]:
     ]
 
 
+def is_waiting_to_draw(screen) -> bool:
+    flags = (screen._layout_required, screen._repaint_required, screen._scroll_required)
+    return any(flags) or bool(screen._dirty_widgets or screen._compositor._dirty_regions)
+
+
 async def drawn(is_frugal, color_system, run, size, control, monkeypatch, tmp_path):
     """What the terminal shows after each step of a scripted session, and the bytes of each."""
     emulator = pyte.Screen(*size)
@@ -91,8 +96,9 @@ async def drawn(is_frugal, color_system, run, size, control, monkeypatch, tmp_pa
             else:
                 live.post_message(BatchArrived(step))
             # Drawn by a timer: wait until the screen has nothing left to draw.
-            for _ in range(2):
-                await pilot.pause(0.02)
+            await pilot.pause()
+            while is_waiting_to_draw(app.screen):
+                await pilot.pause(0.005)
             looks.append(look(emulator))
             sizes.append(sum(app.sizes))
     return looks, sizes

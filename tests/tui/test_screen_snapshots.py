@@ -12,6 +12,8 @@ from heatsoak.steady_state.protocols import PROTOCOLS
 from heatsoak.telemetry.device import DeviceInfo
 from heatsoak.telemetry.sample import DeviceSample
 from heatsoak_tui.app import HeatsoakApp
+from heatsoak_tui.panels.result_table import ResultTable
+from heatsoak_tui.screens.result import ResultScreen
 from heatsoak_tui.screens.setup import SetupScreen
 from heatsoak_tui.widgets.draft import Draft
 
@@ -31,10 +33,14 @@ def when_shown(*keys: str):
     async def run_before(pilot) -> None:
         while not pilot.app.view.device_ids:
             await pilot.pause(0.01)
-        await pilot.pause(0.05)
+        await pilot.pause()
         for key in keys:
             await pilot.press(key)
-            await pilot.pause(0.02)
+            await pilot.pause()
+        if isinstance(pilot.app.screen, ResultScreen):
+            while pilot.app.screen.query_one(ResultTable).document is None:
+                await pilot.pause(0.01)
+        await pilot.pause(0.05)
 
     return run_before
 

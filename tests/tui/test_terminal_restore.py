@@ -194,6 +194,19 @@ def test_stopping_from_the_screen_ends_the_run_and_shows_the_result(
     client.wait_ended(running)
 
 
+def test_a_locale_without_utf8_gets_ascii_only(running, environment, open_terminal):
+    environment = {k: v for k, v in environment.items() if k not in ("LC_CTYPE", "PYTHONUTF8")}
+    terminal = open_terminal(running.path, environment | {"LC_ALL": "C", "TERM": "xterm"})
+    terminal.wait_for("* recording")
+    terminal.wait_for("z zoom")
+    terminal.press("d")
+    assert terminal.wait() == 0
+    assert terminal.output.isascii()
+    # Sixteen colours: no shade of 256, no RGB.
+    assert b"38;5;" not in terminal.output
+    assert b"38;2;" not in terminal.output
+
+
 def test_setup_leaves_without_a_word(environment, open_terminal):
     terminal = open_terminal(None, environment)
     terminal.wait_for("CARDS")

@@ -25,13 +25,15 @@ from heatsoak_tui.screens.setup import SetupScreen
 from heatsoak_tui.widgets.canvas import Canvas
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from types import FrameType
 
     from textual.screen import Screen
 
     from heatsoak_tui.messages import NewSoak, RunStarted
     from heatsoak_tui.run_view import RunView
+
+    Environment = Mapping[str, str]
 
 DARK = Theme(
     name="heatsoak-dark", dark=True,
@@ -251,14 +253,28 @@ class RestoredTerminal:
         os.kill(os.getpid(), number_)
 
 
-def needs_ascii(environment: os._Environ[str] | dict[str, str], encoding: str | None) -> bool:
-    """Whether the terminal can be trusted with ASCII only."""
-    if environment.get("HEATSOAK_ASCII", "") not in ("", "0"):
+def needs_ascii(environment: Environment, encoding: str | None) -> bool:
+    """Whether the terminal can be trusted with ASCII only.
+
+    Args:
+        environment: `HEATSOAK_ASCII` decides where it is set, else terminal and locale.
+        encoding: What Python writes to the terminal.
+    """
+    wanted = environment.get("HEATSOAK_ASCII", "")
+    if wanted:
+        return wanted != "0"
+    # The font of the Linux console has no braille.
+    if environment.get("TERM") == "linux" or (encoding or "ascii").lower() not in ("utf-8", "utf8"):
         return True
-    return (encoding or "ascii").lower().replace("-", "").replace("_", "") != "utf8"
+    for name in ("LC_ALL", "LC_CTYPE", "LANG"):
+        value = environment.get(name, "")
+        # Python sets LC_CTYPE to this in the C locale, which says nothing of the terminal.
+        if value and (name, value) != ("LC_CTYPE", "C.UTF-8"):
+            return "utf" not in value.lower()
+    return False
 
 
-def theme_name(environment: os._Environ[str] | dict[str, str]) -> str:
+def theme_name(environment: Environment) -> str:
     """The colours for this terminal: its own sixteen, or ours for dark or for light."""
     wanted = environment.get("HEATSOAK_THEME", "")
     if wanted in ("dark", "light", "16"):
@@ -272,7 +288,7 @@ def theme_name(environment: os._Environ[str] | dict[str, str]) -> str:
     return LIGHT.name if background in ("7", "15") else DARK.name
 
 
-def user_keymap(environment: os._Environ[str] | dict[str, str]) -> dict[str, str]:
+def user_keymap(environment: Environment) -> dict[str, str]:
     """`keys.yaml` of the settings folder: key by binding id; nothing when it is not readable."""
     config = environment.get("XDG_CONFIG_HOME", "")
     base = Path(config) if config.startswith("/") else Path.home() / ".config"
