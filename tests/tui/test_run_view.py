@@ -146,3 +146,14 @@ def test_what_must_be_said_in_words():
     assert view.warnings == ["SYNTHETIC", "SMOKE"]
     assert view.state("s") == "warming"
     assert opened().warnings == []
+
+
+def test_a_device_is_silent_after_five_real_seconds():
+    view = opened(samples=(DeviceSample(10.0, "0"),))
+    assert view.silent_s("0") is None
+    view.apply(Batch({}, steps=(StepsRow(15.5, "job-0", 1.0, 1, None),)))
+    assert view.silent_s("0") == 5.5
+    view.apply(Batch({"speed": "60"}))
+    assert view.silent_s("0") is None
+    view.apply(Batch({"state": "lost"}, steps=(StepsRow(600.0, "job-0", 2.0, 2, None),)))
+    assert view.silent_s("0") is None

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from heatsoak_tui.run_view import RunView
     from heatsoak_tui.widgets.canvas import Line
 
-SILENT_S = 5.0
-"""A card that has not answered for this long, in session seconds at normal speed, is silent."""
 REASON_WORDS = {
     "sw_power_cap": "power cap",
     "hw_slowdown": "hardware slowdown",
@@ -91,14 +89,20 @@ def card_line(view: RunView, device_id: str, columns: Columns, *, is_picked: boo
     clock = sample.sm_clock_mhz if sample else None
     fan = sample.fan_pct if sample else None
     state = view.state(device_id)
+    is_silent = view.silent_s(device_id) is not None
+
+    def role(hue: str) -> str:
+        # The last answer of a card that is silent still stands there, but not as news.
+        return "muted" if is_silent else hue
+
     line: Line = [
         ("  ▸ " if is_picked else "    ", "accent"),
         (f"{name:<{columns.name}}", "strong" if is_picked else "text"),
         (f"{number(view.rate(device_id)):>{columns.rate}}", "rate"),
-        (f"{number(power, 0):>{columns.power}}", "power"),
-        (f"{number(temperature, 0):>{columns.temperature}}", "temperature"),
-        (f"{number(clock, 0):>{columns.clock}}", "clock"),
-        (f"{number(fan, 0):>{columns.fan}}", "fan"),
+        (f"{number(power, 0):>{columns.power}}", role("power")),
+        (f"{number(temperature, 0):>{columns.temperature}}", role("temperature")),
+        (f"{number(clock, 0):>{columns.clock}}", role("clock")),
+        (f"{number(fan, 0):>{columns.fan}}", role("fan")),
         (f"  {state:<12}", STATE_ROLES[state]),
     ]
     return line + _notes(view, device_id, columns)
@@ -107,11 +111,8 @@ def card_line(view: RunView, device_id: str, columns: Columns, *, is_picked: boo
 def _notes(view: RunView, device_id: str, columns: Columns) -> Line:
     notes: Line = []
     sample = view.latest(device_id)
-    speed = float(view.meta.get("speed") or 1.0)
-    if sample is not None and not view.has_ended:
-        age_s = view.now_s - sample.t_s
-        if age_s > SILENT_S * max(1.0, speed):
-            return [(f"no answer for {number(age_s, 0)} s", "bad")]
+    if (age_s := view.silent_s(device_id)) is not None:
+        return [(f"no answer for {number(age_s, 0)} s", "bad")]
     boost = view.boost(device_id)
     rate = view.rate(device_id)
     drop = DASH

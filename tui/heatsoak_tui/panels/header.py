@@ -66,6 +66,7 @@ def title_line(view: RunView, width: int) -> Line:
         [(_workload(view), "text")],
         [(f"{meta.get('protocol', '')}   ", "muted")],
         [(f"{meta.get('host', '')}   ", "muted")],
+        [(f"{meta['name']}   ", "text")] if meta.get("name") else [],
         [(f"{number(speed, 0)}× time   ", "warn")] if speed != 1 else [],  # noqa: RUF001
     ]
     kept = [line for line in optional if line]
@@ -113,6 +114,8 @@ def phase_lines(view: RunView, width: int, room: int) -> list[Line]:
         if blocking.value > blocking.margin:
             value = f"{number(blocking.value, 1)} of {number(blocking.margin, 1)} {blocking.unit}"
             right.append((f"{value} ", "warn"))
+    if view.is_judged:
+        right = [("t ", "accent"), ("shows the result ", "muted")]
     text = f"{who}{verdict.reason}"
     if verdict.time_left_s is not None:
         left = span_range(*verdict.time_left_s)

@@ -25,6 +25,8 @@ EVENTS = 400
 RATE_WINDOW_S = 10.0
 """A rate is the counter's difference over at least this long: a bin of the judge."""
 BOOST_WINDOW_S = 30.0
+SILENT_S = 5.0
+"""A device that has not answered for this long, in real seconds, is silent."""
 THERMAL_REASONS = frozenset(
     {"hw_slowdown", "sw_thermal_slowdown", "hw_thermal_slowdown", "hw_power_brake_slowdown"}
 )
@@ -197,6 +199,15 @@ class RunView:
     def latest(self, device_id: str) -> DeviceSample | None:
         """The newest reading, or None before the first."""
         return self._devices[device_id].latest
+
+    def silent_s(self, device_id: str) -> float | None:
+        """Age of the newest reading, session seconds, once it may not be called current."""
+        sample = self.latest(device_id)
+        if sample is None or self.has_ended:
+            return None
+        age_s = self.now_s - sample.t_s
+        speed = float(self.meta.get("speed") or 1.0)
+        return age_s if age_s > SILENT_S * max(1.0, speed) else None
 
     def verdict(self, device_id: str) -> Verdict | None:
         """The newest judgement, or None before the first."""

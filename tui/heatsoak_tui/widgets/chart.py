@@ -73,6 +73,7 @@ def chart_lines(
     reference = _reference(view, device_id, reading)
     frozen = _frozen(view, device_id, reading)
     current = view.rate(device_id) if reading == "rate" else _latest(view, device_id, reading)
+    is_silent = view.silent_s(device_id) is not None
     low, high = limits or value_limits(view, [device_id], quantity, axis)
     gap = series.gap_s * 2 * width / (axis.t1_s - axis.t0_s)
     grid = raster.plot(found, low, high, width, height, gap)
@@ -94,7 +95,7 @@ def chart_lines(
         left_texts = {0: (number(low), "muted")}
     right_texts = _right_texts(
         [
-            (current, number(current), f"{hue}/strong"),
+            (current, number(current), "muted" if is_silent else f"{hue}/strong"),
             (reference[0], f"{number(reference[0])} {reference[1]}", "muted"),
         ],
         low, high, height, right,
