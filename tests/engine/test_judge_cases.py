@@ -301,3 +301,63 @@ def test_boost_is_before_the_window_and_fixed_readings_are_what_they_say():
     assert result.boost.start_s < result.numbers.window_start_s
     assert 0.03 < result.boost.drop_frac < 0.08
     assert result.at_10_min == pytest.approx(1000.0, rel=0.005)
+
+
+@pytest.mark.parametrize("name", ["rtx-5090", "h100-sxm"])
+def test_a_smoke_soak_of_a_card_ends_frozen_and_flagged(name):
+    device = SyntheticCard(card_profiles()[name], 0, 1)
+    device.start_load(0.0)
+    truth = device.asymptote()
+    judge = Judge(PROTOCOLS["smoke"], [device.info])
+    for t in range(1, 245):
+        judge.add_sample(device.read(float(t)))
+        judge.add_steps(float(t), device.units_done(float(t)))
+        judge.evaluate(float(t))
+    (result,) = judge.results()
+    assert result.verdict.state == "steady"
+    assert "smoke" in result.verdict.flags
+    rate = result.numbers.throughput
+    assert abs(rate.mean - truth.rate_per_s) <= rate.u95 <= 0.04 * rate.mean
+
+
+def test_a_time_out_for_noise_says_so():
+    base = settled()
+    rng = np.random.default_rng(6)
+    protocol = dataclasses.replace(STANDARD, timeout_s=1200.0)
+    bench = Bench(
+        Judge(protocol, [card()]),
+        lambda t, _: [base(t, rng)],
+        lambda t: 1000.0 * max(0.1, 1 + 0.12 * rng.normal()),
+    )
+    (verdict,) = bench.run(1300)
+    assert verdict.state == "not-steady"
+    assert "rate too noisy: ±" in verdict.reason or "rate still drifting" in verdict.reason
+    figure = bench.judge.results()[0].numbers.throughput
+    assert abs(figure.mean - 1000.0) <= figure.u95
+
+
+def test_an_evaluation_is_a_pause_and_all_in_counts_it():
+    base = settled()
+    judge = Judge(STANDARD, [card()])
+    units, rng = 0.0, np.random.default_rng(8)
+    for t in range(1, 2000):
+        is_eval = t % 100 >= 90
+        if t % 100 == 90:
+            judge.add_phase(t - 1.0, "eval")
+        if t % 100 == 0 or t == 1:
+            judge.add_phase(t - 1.0, "train")
+        sample = base(float(t), rng)
+        judge.add_sample(
+            dataclasses.replace(sample, power_w=120.0 + rng.normal()) if is_eval else sample
+        )
+        units += 0.0 if is_eval else 1000.0 + rng.normal()
+        judge.add_steps(float(t), units)
+        if is_steady(judge.evaluate(float(t))):
+            break
+    (result,) = judge.results()
+    assert result.verdict.state == "steady"
+    assert result.numbers.throughput.mean == pytest.approx(1000.0, rel=0.002)
+    assert result.numbers.all_in_throughput.mean == pytest.approx(900.0, rel=0.03)
+    assert result.numbers.power_w.mean == pytest.approx(300.0, rel=0.005)
+    joules = (0.9 * 300 + 0.1 * 120) / 900
+    assert result.numbers.joules_per_unit.mean == pytest.approx(joules, rel=0.01)

@@ -6,12 +6,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from heatsoak.steady_state.protocols import (
-    FAN_VETO_POINTS,
+    FAN_VETO_SHARE,
+    GATE_PCT,
     HOLD_MARGIN_FACTOR,
     LIMIT_NEAR_C,
     LIMIT_NEAR_R_C,
     LIMIT_REACH_C,
     LIMIT_ZONE_C,
+    RATE_PCT,
     REACH_FACTOR,
     RELAX_FACTOR,
     RELAX_SHARE,
@@ -86,7 +88,8 @@ class Rules:
             "rate": (protocol.rate_pct, "%"),
             "fan": (protocol.fan_points, "points"),
         }
-        self._slow_rate = SLOW_RATE_PCT * protocol.rate_pct / 1.5
+        self._slow_rate = SLOW_RATE_PCT * protocol.rate_pct / RATE_PCT
+        self._heat_pct = SENSITIVITY_ALLOWED_PCT * protocol.gate_pct / GATE_PCT
 
     def test(
         self,
@@ -108,7 +111,7 @@ class Rules:
         """
         margin, unit = self._margins[row.channel]
         if per_degree_pct is not None:
-            allowed = SENSITIVITY_ALLOWED_PCT / max(per_degree_pct, 1e-9)
+            allowed = self._heat_pct / max(per_degree_pct, 1e-9)
             margin = min(margin, max(allowed, SENSITIVITY_MARGIN_FRAC * margin))
         margin *= self._factor
         value, estimate = self._full.bound(row.index, with_slow=leads)
@@ -147,7 +150,7 @@ class Rules:
             top = (fan_max_pct if fan_max_pct is not None else 100.0) - 1.0
             if slow > 0 and row.now < top and reach >= top and is_sure:
                 return "headroom"
-            return "slow" if is_sure and size > FAN_VETO_POINTS else ""
+            return "slow" if is_sure and size > FAN_VETO_SHARE * margin else ""
         if limit_c is None:
             return ""
         if row.now >= limit_c - LIMIT_ZONE_C:

@@ -53,6 +53,7 @@ class Judge:
         self._extra_s = 0.0
         self._watch: Watch | None = None
         self._is_closed = False
+        self._noise = ""
         self._verdicts: tuple[Verdict, ...] = ()
         self._say("warming", 0.0, reasons.before_progress(None, counts=has_counter))
 
@@ -189,11 +190,11 @@ class Judge:
         elif trial.job is None and self._is_idle():
             self._say("settling", t_s, "the device is idle: there is nothing to judge")
         else:
-            report, noise = trial.test(left_s)
+            report, self._noise = trial.test(left_s)
             if report is not None:
                 self._freeze(t_s, report)
                 return
-            self._explain(t_s, noise)
+            self._explain(t_s)
         if left_s <= 0:
             self._time_out(t_s, None)
 
@@ -234,14 +235,14 @@ class Judge:
         end = self._trial.end
         return any(flags.is_idle(subject.readings, end) for subject in self._trial.live())
 
-    def _explain(self, t_s: float, noise: str) -> None:
+    def _explain(self, t_s: float) -> None:
         trial = self._trial
         state: State = "holding" if trial.is_holding else "settling"
         blocked = {
             s.info.device_id: reasons.blocked(s.blocking) for s in trial.live() if s.blocking
         }
         self._verdicts = tuple(
-            s.final or trial.verdict(s, state, t_s, reasons.while_judging(s, blocked, noise))
+            s.final or trial.verdict(s, state, t_s, reasons.while_judging(s, blocked, self._noise))
             for s in trial.subjects
         )
 
@@ -266,7 +267,7 @@ class Judge:
         is_still = job is None or job.still_s(t_s) >= _STILL_AT_TIME_OUT_S
         for subject in trial.live():
             state: State = "not-steady"
-            what = reasons.at_time_out(subject)
+            what = reasons.at_time_out(subject, self._noise)
             if is_still and flags.is_idle(subject.readings, trial.end):
                 state, what = "idle", "the device is idle"
             elif is_still and job is not None and trial.load_bin is not None:

@@ -108,7 +108,7 @@ RELAX_SHARE: Final = 0.6
 RELAX_FACTOR: Final = 2.0
 """Late in the run a bound may be this times the margin if the estimate is below this share of it:
 noise, not drift, keeps it open (not for temperature)."""
-FAN_VETO_POINTS: Final = 8.0
+FAN_VETO_SHARE: Final = 0.5
 LIMIT_NEAR_C: Final = 2.0
 LIMIT_NEAR_R_C: Final = 1.0
 LIMIT_REACH_C: Final = 0.75
@@ -195,8 +195,9 @@ SENSITIVITY_LATE_FACTOR: Final = 1.5
 """The last degrees cost more than the first: leakage grows exponentially, fans take their share."""
 SENSITIVITY_ALLOWED_PCT: Final = 0.5
 SENSITIVITY_MARGIN_FRAC: Final = 0.4
-"""The temperature margin shrinks so that what is still to come costs at most this, down to this
-share of itself: on a card that loses half a percent a degree, three degrees are too many."""
+"""The temperature margin shrinks so that what is still to come costs at most this (times the gate
+over that of `standard`), down to this share of itself: on a card that loses half a percent a
+degree, three degrees are too many."""
 SENSITIVITY_U95_LEAST: Final = 0.2
 """Percent per °C that the printed interval assumes at least."""
 HEAT_FACTOR: Final = 1.3
@@ -213,6 +214,11 @@ TIME_LEFT: Final = (
 soaks that this rule froze."""
 TIME_LEFT_HOLDING: Final = 0.7
 """While it holds: from what is left of the hold to this times the epoch's age."""
+
+
+GATE_PCT: Final = 0.5
+RATE_PCT: Final = 1.5
+"""What `standard` allows; other protocols' secondary margins scale with their own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,9 +250,9 @@ class Protocol:
     """Margin of what is still to come in temperature."""
     power_pct: float = 0.5
     clock_pct: float = 0.6
-    rate_pct: float = 1.5
+    rate_pct: float = RATE_PCT
     fan_points: float = 16.0
-    gate_pct: float = 0.5
+    gate_pct: float = GATE_PCT
     """Half-width of rate and power that allows the freeze."""
     late_gate_pct: float = 1.0
     """The same after `late_s`."""
@@ -285,6 +291,9 @@ PROTOCOLS: Final[dict[str, Protocol]] = {
         still_s=60.0,
         # A shared 2-core machine varies by several per cent between bins, and a minute cannot
         # average that away: smoke proves that everything works, not how fast the machine is.
+        # Nor do a heatsink of two minutes and its fan settle in it.
+        temperature_c=6.0,
+        fan_points=60.0,
         power_pct=3.0,
         clock_pct=3.0,
         rate_pct=8.0,

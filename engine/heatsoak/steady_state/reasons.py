@@ -78,6 +78,8 @@ def blocked(test: Test) -> str:
     if bound.channel == "fan":
         if test.why == "headroom":
             return "fan about to run out of headroom"
+        if test.why == "slow":
+            return f"fan still moving slowly, about {abs(to_come):.0f} points to come"
         return f"fan still moving, {bound.value:.0f} points to come, {bound.margin:.0f} allowed"
     if test.why == "bound":
         return (
@@ -105,12 +107,17 @@ def while_judging(subject: Subject, blocked_by_id: Mapping[str, str], noise: str
     return noise or "holding still to be sure"
 
 
-def at_time_out(subject: Subject) -> str:
-    """What kept it from steady, when the time is up."""
+def at_time_out(subject: Subject, noise: str) -> str:
+    """What kept it from steady, when the time is up.
+
+    Args:
+        subject: the device.
+        noise: why the interval did not close at the newest evaluation, or empty.
+    """
     if subject.blocking is not None:
         return blocked(subject.blocking)
     if subject.tests:
-        return "it did not hold still long enough, or its noise left the interval too wide"
+        return noise or "it had not yet held still for long enough"
     return "nothing could be judged: too little time or too few readings"
 
 
