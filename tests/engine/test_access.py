@@ -257,6 +257,11 @@ def test_a_damaged_session_says_so(sessions, tmp_path):
         Tail(path).poll()
     path.write_bytes(whole)
     connection = sqlite3.connect(path)
+    connection.execute("INSERT INTO results VALUES (1, '0', 'job-0', '{half')")
+    connection.commit()
+    for read in (load_result, lambda p: Tail(p).poll()):
+        with pytest.raises(UsageError, match="is damaged: Expecting property name"):
+            read(path)
     connection.execute("DELETE FROM meta WHERE key IN ('host', 'speed')")
     connection.commit()
     connection.close()

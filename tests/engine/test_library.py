@@ -77,6 +77,7 @@ def test_whatever_lies_there_is_listed_and_says_its_problem(sessions, folder):
     for name, statement in (
         ("keyless", "DELETE FROM meta WHERE key = 'host'"),
         ("senseless", "INSERT INTO results VALUES (1, '0', 'job-0', '[not JSON')"),
+        ("shapeless", "INSERT INTO results VALUES (1, '0', 'job-0', '[]')"),
         ("tableless", "DROP TABLE jobs"),
     ):
         connection = sqlite3.connect(ended(sessions, folder / f"{name}.heatsoak"))
@@ -96,7 +97,8 @@ def test_whatever_lies_there_is_listed_and_says_its_problem(sessions, folder):
         "newer": "was made by a newer heatsoak (its version is 9, this one reads up to 1); "
         "update heatsoak to read it",
         "keyless": "is damaged: it does not say its host",
-        "senseless": "is damaged: its contents make no sense",
+        "senseless": "is damaged: Expecting value: line 1 column 2 (char 1)",
+        "shapeless": "is damaged: its contents make no sense",
         "tableless": "cannot be read: no such table: jobs",
     }
 

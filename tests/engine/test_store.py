@@ -215,9 +215,14 @@ def test_a_full_disk_refuses_a_new_session_and_keeps_nothing(sessions, small_dis
 # -- the disk is full -------------------------------------------------------------------------
 
 
-@pytest.fixture
-def filled(sessions, small_disk):
-    """A session whose disk filled up while it was recorded, and how many seconds it holds."""
+@pytest.fixture(params=["log", "file"])
+def filled(sessions, small_disk, monkeypatch, request):
+    """A session whose disk filled up while it was recorded, and how many seconds it holds.
+
+    By its log alone, or with the log brought into the file at every commit.
+    """
+    if request.param == "file":
+        monkeypatch.setattr(store, "CHECKPOINT_EVERY_S", 0.0)
     path = small_disk(900) / "s.heatsoak"
     writer = sessions.create(path, 4)
     seconds = 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import shutil
 import sqlite3
@@ -67,6 +68,8 @@ def reading(path: Path) -> Iterator[sqlite3.Connection]:
             raise kind(f"{path} cannot be read: {sqlite_words(error)}") from None
         except OSError as error:
             raise UsageError(f"{path} cannot be read: {error.strerror or error}") from None
+        except json.JSONDecodeError as error:  # All of it was written by `codec.to_json`.
+            raise UsageError(f"{path} is damaged: {error}") from None
     if has_log:
         fold(where)
 
