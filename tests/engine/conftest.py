@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import subprocess
+import sys
 import tempfile
 from contextlib import contextmanager
 from pathlib import Path
@@ -91,6 +92,40 @@ class Sessions:
             return connection.execute(query, values).fetchall()
         finally:
             connection.close()
+
+    WRITE = (
+        "import sys\n"
+        "from pathlib import Path\n"
+        "sys.path.insert(0, sys.argv[2])\n"
+        "from conftest import Sessions\n"
+        "sessions = Sessions()\n"
+        "writer = sessions.create(Path(sys.argv[1]), 2)\n"
+        "for t in range(100_000):\n"
+        "    writer.write(sessions.second(t, 2))\n"
+        "    print(t, flush=True)\n"
+    )
+    """Writes until it is killed, and says which seconds are committed."""
+
+    def run(self, script, path):
+        """A script in a process of its own, given a path and where this file lies."""
+        command = [sys.executable, "-c", script, str(path), str(Path(__file__).parent)]
+        return subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+
+    def crash(self, path, seconds):
+        """Kill a writer after so many acknowledged seconds; how many it acknowledged in all."""
+        command = [sys.executable, "-c", self.WRITE, str(path), str(Path(__file__).parent)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
+            for _ in range(seconds):
+                child.stdout.readline()
+            child.kill()
+            rest = child.stdout.read().split()
+        return int(rest[-1]) + 1 if rest else seconds
+
+    def files(self, folder):
+        return sorted(path.name for path in folder.iterdir())
+
+    def pragma(self, path, name):
+        return self.rows(path, f"PRAGMA {name}")[0][0]
 
 
 @pytest.fixture(scope="session")
