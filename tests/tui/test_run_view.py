@@ -42,7 +42,8 @@ def test_the_memory_of_a_series_does_not_grow_with_the_run():
     for t_s in range(60_000):
         long.add(t_s, 1.0)
     assert sys.getsizeof(long._low) <= sys.getsizeof(short._low) * 2
-    assert len(long._recent) == RECENT
+    assert len(long._recent_t) == len(long._recent_v) == RECENT
+    assert [t for t, _, _ in long.points(59_000)] == list(range(59_000, 60_000))
 
 
 def test_none_and_nan_are_gaps_and_never_zero():

@@ -214,3 +214,15 @@ def test_setup_leaves_without_a_word(environment, open_terminal):
     assert terminal.wait() == 0
     assert_restored(terminal)
     assert terminal.output.rpartition(b"\x1b[?1004l")[2].strip() == b""
+
+
+def test_a_recorder_that_is_killed_ends_as_interrupted_with_what_was_recorded(
+    running, environment, open_terminal
+):
+    terminal = open_terminal(running.path, environment)
+    terminal.wait_for("0:00:02")
+    os.kill(running.pid, signal.SIGKILL)
+    terminal.wait_for("INTERRUPTED  the recorder ended")
+    terminal.press("q")
+    assert terminal.wait() == 130
+    assert_restored(terminal)

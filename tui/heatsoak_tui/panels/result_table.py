@@ -205,7 +205,9 @@ def _context_rows(view: RunView, document: Data | None, device_id: str, width: i
         row("judged", text + stands)
         if verdict.flags:
             row("flags", " · ".join(verdict.flags), flags_role(verdict.flags))
-    row("energy", _energy_words(data))
+    sample = view.latest(device_id)
+    has_power = sample is not None and sample.power_w is not None
+    row("energy", _energy_words(data, has_power=has_power))
     is_reported = view.throttle_frac(device_id) is not None
     row("throttled", _throttle_words(data) if is_reported else _throttle_words({}))
     if (job := _job_of(document, device_id)) is not None:
@@ -223,11 +225,11 @@ def _context_rows(view: RunView, document: Data | None, device_id: str, width: i
     return lines
 
 
-def _energy_words(data: Data) -> str:
+def _energy_words(data: Data, *, has_power: bool) -> str:
     energy = data.get("energy") or {}
     method = energy.get("method")
     if method is None:
-        return "power is not reported by this device"
+        return DASH if has_power else "power is not reported by this device"
     counter, integral = energy.get("counter_j"), energy.get("integrated_j")
     text = {"counter": "energy counter", "integral": "integral of power"}[method]
     if counter and integral:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from array import array
-from collections import deque
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -33,7 +32,10 @@ class Series:
         """Typical distance of two points, in seconds."""
         self._low = array("d")
         self._high = array("d")
-        self._recent: deque[tuple[float, float]] = deque(maxlen=RECENT)
+        # A ring of plain doubles: kept float objects would pin the memory of a whole first batch.
+        self._recent_t = array("d")
+        self._recent_v = array("d")
+        self._oldest = 0
 
     def add(self, t_s: float, value: float | None) -> None:
         """Take one reading; None and NaN leave a gap."""
@@ -47,7 +49,7 @@ class Series:
                 # A gap must not count as a period, or the next gap would be drawn as a line.
                 self.period_s += 0.1 * (min(step_s, 2 * self.period_s) - self.period_s)
         self._put(t_s, value, value)
-        self._recent.append((t_s, value))
+        self._remember(t_s, value)
         self.last = (t_s, value)
 
     def add_span(self, start_s: float, span_s: float, low: float, high: float) -> None:
@@ -58,6 +60,15 @@ class Series:
         if self.last is None or start_s + span_s > self.last[0]:
             self.last = (start_s + span_s, (low + high) / 2)
         self.period_s = max(self.period_s or 0.0, span_s)
+
+    def _remember(self, t_s: float, value: float) -> None:
+        if len(self._recent_t) < RECENT:
+            self._recent_t.append(t_s)
+            self._recent_v.append(value)
+            return
+        self._recent_t[self._oldest] = t_s
+        self._recent_v[self._oldest] = value
+        self._oldest = (self._oldest + 1) % RECENT
 
     def _put(self, t_s: float, low: float, high: float) -> None:
         while (index := int(t_s / self.span_s)) >= BUCKETS:
@@ -84,8 +95,12 @@ class Series:
         Args:
             since_s: Leave out what is older; the finest points known are given for what is not.
         """
-        if self._recent and self._recent[0][0] <= since_s:
-            yield from ((t_s, v, v) for t_s, v in self._recent if t_s >= since_s)
+        count = len(self._recent_t)
+        if count and self._recent_t[self._oldest] <= since_s:
+            for index in range(self._oldest, self._oldest + count):
+                t_s, value = self._recent_t[index % count], self._recent_v[index % count]
+                if t_s >= since_s:
+                    yield t_s, value, value
             return
         first = max(0, int(since_s / self.span_s))
         for index in range(first, len(self._low)):

@@ -106,6 +106,8 @@ class LiveScreen(HeatsoakScreen):
             self.shown.device_id = view.leading_device_id
         if len(view.device_ids) != known:
             self.arrange_panels(*self.size)
+        if view.has_ended:
+            self.shown.note = ""
         self._show()
         if view.has_ended and not self._has_shown_end:
             self._has_shown_end = True
