@@ -194,6 +194,17 @@ def test_a_link_means_what_it_points_to(sessions, tmp_path):
     assert sorted(file.name for file in tmp_path.iterdir()) == ["elsewhere", "link.heatsoak"]
 
 
+def test_a_link_to_a_crashed_session_means_its_log_too(
+    sessions, session_folder, open_folder, as_nobody
+):
+    path, link = session_folder / "s.heatsoak", open_folder / "link.heatsoak"
+    crashed(sessions, path)
+    link.symlink_to(path)
+    session_folder.chmod(0o555)
+    with as_nobody():
+        assert len(Tail(link).poll().samples) == 3
+
+
 def test_a_relative_path(sessions, tmp_path, monkeypatch):
     recorded(sessions, tmp_path / "s.heatsoak", is_closed=True)
     monkeypatch.chdir(tmp_path)

@@ -77,6 +77,15 @@ def test_a_batch_that_did_not_fit_leaves_no_trace_in_the_bookkeeping(sessions, f
     assert sessions.rows(path, query) == [((seconds - 1) // 10 + 1,)]
 
 
+def test_what_passed_before_the_disk_was_full_is_written_at_the_end(sessions, filled):
+    path, writer, _ = filled
+    row = (10, 1e6, "0", "power_w", 1.0, 2.0, 1.5)
+    writer._passed = [row]
+    writer.write(Batch({}, events=(EventRow(9.0, "end", "full"),)))
+    writer.close("interrupted")
+    assert sessions.rows(path, "SELECT * FROM rollups WHERE start_s = 1e6") == [row]
+
+
 def test_without_an_end_a_full_disk_can_be_closed_by_the_next(sessions, filled):
     path, writer, seconds = filled
     writer._connection.close()
