@@ -162,22 +162,24 @@ def open_folder():
 
 
 @pytest.fixture
-def small_disk(tmp_path):
+def small_disk():
     """small_disk(kib) -> Path: a file system of its own, of so many KiB."""
     mounted = []
 
     def make(kib):
         if os.geteuid() != 0:
             pytest.skip("only root may mount")
-        where = tmp_path / f"disk-{len(mounted)}"
-        where.mkdir()
+        # Not in pytest's own folder, which another run may clear.
+        where = Path(tempfile.mkdtemp(prefix="heatsoak-disk-"))
         command = ["mount", "-t", "tmpfs", "-o", f"size={kib}k", "tmpfs", str(where)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
+            where.rmdir()
             pytest.skip(f"cannot mount: {done.stderr.strip()}")
         mounted.append(where)
         return where
 
     yield make
     for where in mounted:
-        subprocess.run(["umount", str(where)], check=True)
+        subprocess.run(["umount", "--lazy", str(where)], check=True)
+        where.rmdir()
