@@ -10,7 +10,7 @@ from heatsoak.errors import UsageError
 from heatsoak.session import codec
 from heatsoak.session.access import check_is_file, reading
 from heatsoak.session.importers import native_csv
-from heatsoak.session.tail import jobs_of
+from heatsoak.session.queries import jobs_of
 from heatsoak.steady_state.judge import Judge
 from heatsoak.steady_state.protocols import PROTOCOLS
 
