@@ -163,7 +163,13 @@ def _load(shipped: Path, user: Path) -> dict[str, CardProfile]:
     )
     for folder, provenance in folders:
         own: dict[str, Path] = {}
-        for path in sorted(folder.glob("*.yaml")):
+        try:
+            paths = sorted(folder.glob("*.yaml"))
+        except OSError as error:
+            raise UsageError(
+                f"the card profiles in {folder} cannot be read: {error.strerror}"
+            ) from None
+        for path in paths:
             card = load_card(path, provenance)
             if card.id in own:
                 raise UsageError(

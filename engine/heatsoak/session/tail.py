@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from heatsoak.session.rows import JobRow
 
-__all__ = ["Tail", "jobs_of"]
 
 LONG_S = 2 * 3600.0
 """A past longer than this is first given as rollups."""
