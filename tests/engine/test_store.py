@@ -128,6 +128,8 @@ def test_the_log_keeps_the_first_and_last_lines(sessions, tmp_path):
     assert of_one[: insert.LOG_FIRST] == list(range(1, 1000, 2))
     assert of_one[-insert.LOG_LAST :] == list(range(2001, 5000, 2))
     assert len(of_one) <= insert.LOG_FIRST + insert.LOG_LAST + insert.LOG_SLACK
+    query = "SELECT value FROM meta WHERE key = 'log_lines_not_kept.job-1'"
+    assert sessions.rows(path, query) == [(str(2500 - len(of_one)),)]
 
 
 def test_a_counter_that_is_no_number_ends_nothing(sessions, tmp_path):

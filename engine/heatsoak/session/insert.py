@@ -105,4 +105,9 @@ def _thin_log(
                 "ORDER BY rowid LIMIT ? OFFSET ?)",
                 (job_id, surplus, LOG_FIRST),
             )
+            connection.execute(
+                "INSERT INTO meta VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET "
+                "value = CAST(value + excluded.value AS TEXT)",
+                (f"log_lines_not_kept.{job_id}", str(surplus)),
+            )
             lines[job_id] -= surplus

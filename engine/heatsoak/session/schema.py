@@ -27,7 +27,8 @@ def _column(reading: str) -> str:
 TABLES = f"""
 -- What is known of the session as a whole: id, created_utc, host, protocol, heatsoak_version,
 -- speed, seed, provenance, recorder_pid, socket, name, state ('recording' while a recorder owns the
--- file, then the end state), end_reason.
+-- file, then the end state), end_reason, log_lines_not_kept.JOB (how many lines of a job's
+-- output were dropped from the middle of the table log).
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 
 CREATE TABLE devices (
