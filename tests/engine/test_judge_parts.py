@@ -6,14 +6,16 @@ import numpy as np
 import pytest
 
 from heatsoak.steady_state.bins import Table, last, nan_median
+from heatsoak.steady_state.bounds import Test as ChannelTest
 from heatsoak.steady_state.cycles import find_cycle, find_period, smooth, whole_cycles
 from heatsoak.steady_state.drift import fit, time_constants
 from heatsoak.steady_state.epoch import SPAN_BINS, Epochs
 from heatsoak.steady_state.hold import Hold
-from heatsoak.steady_state.reasons import duration, span
+from heatsoak.steady_state.reasons import blocked, duration, span
 from heatsoak.steady_state.sensitivity import slope_pct_per_c
 from heatsoak.steady_state.sustained import half_width_pct
 from heatsoak.steady_state.throughput import Throughput
+from heatsoak.steady_state.verdict import Bound
 from heatsoak.steady_state.wander import wander_pct
 
 FLOOR = np.array([0.01])
@@ -260,3 +262,46 @@ def test_durations_in_words():
     assert span((40.0, 1500.0)) == "; 40 s to 25 min"
     assert span((30.0, 30.0)) == "; about 30 s"
     assert span(None) == ""
+
+
+@pytest.mark.parametrize(
+    ("channel", "value", "margin", "unit", "to_come", "why", "words"),
+    [
+        ("temperature", 4.0, 3.0, "°C", 2.1, "bound", "case still heating, about 2.1 °C to come"),
+        ("temperature", 4.0, 3.0, "°C", -2.1, "bound", "case still cooling, about 2.1 °C to come"),
+        (
+            "temperature",
+            4.0,
+            3.0,
+            "°C",
+            0.4,
+            "bound",
+            "temperature not sure yet: up to 4.0 °C to come, 3.0 °C allowed",
+        ),
+        ("temperature", 1.0, 3.0, "°C", 1.0, "limit", "temperature about to reach its limit"),
+        ("rate", 1.9, 1.5, "%", 1.5, "bound", "rate still drifting, 1.9 % to come, 1.5 % allowed"),
+        (
+            "rate",
+            9.0,
+            1.5,
+            "%",
+            1.0,
+            "bound",
+            "rate unsettled: up to 9.0 % may be to come, 1.5 % allowed",
+        ),
+        ("power", 0.3, 0.5, "%", -0.8, "slow", "power still drifting slowly, about 0.8 % to come"),
+        ("fan", 5.0, 16.0, "points", 9.0, "headroom", "fan about to run out of headroom"),
+        (
+            "fan",
+            20.0,
+            16.0,
+            "points",
+            9.0,
+            "bound",
+            "fan still moving, 20 points to come, 16 allowed",
+        ),
+    ],
+)
+def test_what_blocks_is_said_in_plain_words(channel, value, margin, unit, to_come, why, words):
+    test = ChannelTest(Bound(channel, value, margin, unit, is_ok=False), to_come, 0.1, why)
+    assert blocked(test) == words

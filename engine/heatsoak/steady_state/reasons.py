@@ -81,6 +81,11 @@ def blocked(test: Test) -> str:
         if test.why == "slow":
             return f"fan still moving slowly, about {abs(to_come):.0f} points to come"
         return f"fan still moving, {bound.value:.0f} points to come, {bound.margin:.0f} allowed"
+    if test.why == "bound" and abs(to_come) < 0.5 * bound.value:
+        return (
+            f"{bound.channel} unsettled: up to {bound.value:.1f} % may be to come, "
+            f"{bound.margin:.1f} % allowed"
+        )
     if test.why == "bound":
         return (
             f"{bound.channel} still drifting, {bound.value:.1f} % to come, "
