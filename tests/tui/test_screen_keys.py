@@ -174,6 +174,7 @@ async def test_help_lists_every_key(live):
     for binding in LiveScreen.BINDINGS:
         if binding.id:
             assert binding.id in text
+            assert len(binding.tooltip) <= 46
     await live.press("escape")
     assert isinstance(live.app.screen, LiveScreen)
 

@@ -59,9 +59,9 @@ class Terminal:
         self.stream.feed(data)
         return bool(data)
 
-    def wait_for(self, text: str) -> None:
+    def wait_for(self, text: str, *, is_there: bool = True) -> None:
         deadline = time.monotonic() + DEADLINE_S
-        while not any(text in line for line in self.emulator.display):
+        while any(text in line for line in self.emulator.display) != is_there:
             assert time.monotonic() < deadline, "\n".join(self.emulator.display)
             assert self.process.poll() is None, self.output[-3000:].decode(errors="replace")
             self.pump()
@@ -199,6 +199,14 @@ def test_a_locale_without_utf8_gets_ascii_only(running, environment, open_termin
     terminal = open_terminal(running.path, environment | {"LC_ALL": "C", "TERM": "xterm"})
     terminal.wait_for("* recording")
     terminal.wait_for("z zoom")
+    terminal.press("?")
+    terminal.wait_for("KEYS OF LIVE")
+    terminal.press("q")
+    terminal.wait_for("KEYS OF LIVE", is_there=False)
+    terminal.press("x")
+    terminal.wait_for("15 more minutes")
+    terminal.press("q")
+    terminal.wait_for("Leave the screen?")
     terminal.press("d")
     assert terminal.wait() == 0
     assert terminal.output.isascii()

@@ -112,6 +112,7 @@ class HeatsoakApp(App[None]):
         self.view: RunView | None = None
         self.animation_level = "none"
         Canvas.is_ascii = is_ascii
+        self.set_class(is_ascii, "-ascii")
         for theme in (DARK, LIGHT, SIXTEEN):
             self.register_theme(theme)
         self.theme = theme_name(os.environ)

@@ -36,7 +36,7 @@ class HeatsoakScreen(Screen[None]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("question_mark", "help", "help", id="help", tooltip="All keys of this screen"),
         Binding("ctrl+l", "redraw", "redraw", show=False, id="redraw",
-                tooltip="Draw the whole screen anew, after something else wrote on it"),
+                tooltip="Draw the whole screen anew"),
         Binding("ctrl+z", "app.suspend_process", "suspend", show=False, id="suspend",
                 tooltip="To the shell; fg comes back"),
     ]  # fmt: skip

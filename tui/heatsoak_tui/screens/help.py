@@ -20,10 +20,15 @@ if TYPE_CHECKING:
     from textual.screen import Screen
 
 WORDS = """\
-W power   °C temperature   MHz SM clock   boost: the best half minute before the heat
-judged: the window the verdict stands on   frozen: the window behind the sustained numbers
-still to come: how much a reading may yet change, against what is allowed
-Keys can be changed: keys.yaml in the settings folder, lines of `id: key` with the ids below."""
+W power   °C temperature   MHz SM clock
+boost   the best half minute before the heat
+judged  the window the verdict stands on
+frozen  the window behind the sustained numbers
+still to come: how much may yet change, against what is allowed
+"""
+IDS_FROM = 100
+"""Width of a screen from which each key's id is shown beside it."""
+REMAP = "Keys can be changed: lines of `id: key` in keys.yaml in the settings folder"
 
 
 class Help(ModalScreen[None]):
@@ -36,7 +41,7 @@ class Help(ModalScreen[None]):
     def __init__(self, screen: Screen[None]) -> None:
         super().__init__()
         make_frugal(self)
-        self._text = _text(screen)
+        self._text = _text(screen, has_ids=screen.size.width >= IDS_FROM)
 
     @override
     def compose(self) -> ComposeResult:
@@ -50,10 +55,11 @@ class Help(ModalScreen[None]):
         self.query_one(VerticalScroll).focus()
 
 
-def _text(screen: Screen[None]) -> str:
+def _text(screen: Screen[None], *, has_ids: bool) -> str:
     lines = [f"KEYS OF {type(screen).__name__.removesuffix('Screen').upper()}", ""]
     for keys, binding in bound_keys(screen):
         what = binding.tooltip or binding.description
-        name = f"  {binding.id}" if binding.id else ""
-        lines.append(f"{' '.join(keys):<14}{what:<50}{name}".rstrip())
-    return "\n".join([*lines, "", *WORDS.splitlines(), "", "esc closes"])
+        name = f"  {binding.id}" if has_ids else ""
+        lines.append(f"{' '.join(keys):<11}{what:<46}{name}".rstrip())
+    lines += ["", *WORDS.splitlines(), *([REMAP] if has_ids else []), "", "esc closes"]
+    return "\n".join(lines)

@@ -23,6 +23,7 @@ KEY_NAMES = {
     "dollar_sign": "$",
     "ctrl+l": "^l",
     "ctrl+c": "^c",
+    "ctrl+z": "^z",
     "f5": "F5",
 }
 
