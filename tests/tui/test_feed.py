@@ -8,6 +8,7 @@ import threading
 import pytest
 
 from heatsoak.session.rows import Batch
+from heatsoak.session.tail import Tail
 from heatsoak.telemetry.sample import DeviceSample
 from heatsoak_tui.feed import Feed
 from heatsoak_tui.messages import BatchArrived, FeedTrouble, RecorderGone
@@ -20,7 +21,7 @@ def follow():
 
     def start(path, is_alive=lambda: True):
         posted = queue.Queue()
-        feed = Feed(path, posted.put, is_alive, poll_s=0.01)
+        feed = Feed(Tail(path), posted.put, is_alive, poll_s=0.01)
         thread = threading.Thread(target=feed.run)
         thread.start()
         feeds.append((feed, thread))

@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from heatsoak_tui.app import needs_ascii, theme_name
+from heatsoak.errors import UsageError
+from heatsoak_tui.app import needs_ascii, run_app, theme_name
 
 
 @pytest.mark.parametrize(
@@ -42,3 +43,12 @@ def test_ascii_where_the_locale_says_so(environment, encoding, is_ascii):
 )
 def test_colours_by_what_the_terminal_says(environment, theme):
     assert theme_name(environment) == f"heatsoak-{theme}"
+
+
+def test_a_file_that_is_no_session_is_an_error_before_there_is_a_screen(tmp_path):
+    path = tmp_path / "notes.txt"
+    with pytest.raises(UsageError):
+        run_app(path)
+    path.write_text("not a session")
+    with pytest.raises(UsageError):
+        run_app(path)

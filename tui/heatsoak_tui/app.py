@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import select
 import signal
+import sqlite3
 import sys
 import termios
 import threading
@@ -17,7 +18,9 @@ from textual.theme import Theme
 from typing_extensions import override
 
 from heatsoak.session.result import exit_code
+from heatsoak.session.tail import Tail
 from heatsoak_tui.format import number
+from heatsoak_tui.run_view import RunView
 from heatsoak_tui.screens.base import Blank
 from heatsoak_tui.screens.control import Control
 from heatsoak_tui.screens.live import LiveScreen
@@ -31,7 +34,6 @@ if TYPE_CHECKING:
     from textual.screen import Screen
 
     from heatsoak_tui.messages import NewSoak, RunStarted
-    from heatsoak_tui.run_view import RunView
 
     Environment = Mapping[str, str]
 
@@ -95,6 +97,7 @@ class HeatsoakApp(App[None]):
         is_ascii: bool = False,
         control: Callable[[Path], Control] = Control,
         setup: Callable[[], SetupScreen] = SetupScreen,
+        first: tuple[Tail, RunView] | None = None,
     ) -> None:
         """Follow a session, or set one up.
 
@@ -103,10 +106,12 @@ class HeatsoakApp(App[None]):
             is_ascii: Draw with ASCII characters only.
             control: Makes what asks the recorder of a session.
             setup: Makes the Setup screen.
+            first: What was read of `session` already, and the place where that ends.
         """
         super().__init__()
         self._control = control
         self._setup = setup
+        self._first = first
         self.session = session
         """The session file that is followed; None while there is none."""
         self.view: RunView | None = None
@@ -146,7 +151,9 @@ class HeatsoakApp(App[None]):
         self.push_screen(self._setup())
 
     def _follow(self, path: Path) -> None:
-        live = LiveScreen(path, self._control(path))
+        tail, view = self._first or (Tail(path), RunView())
+        self._first = None
+        live = LiveScreen(tail, self._control(path), view)
         self.session, self.view = path, live.shown.view
         if isinstance(self.screen, SetupScreen):
             self.switch_screen(live)
@@ -187,8 +194,15 @@ def run_app(session: Path | None = None) -> int:
 
     Returns:
         Exit code of the command: that of the run if it has ended, 0 if it goes on.
+
+    Raises:
+        UsageError: `session` is no session file.
     """
-    app = HeatsoakApp(session, is_ascii=needs_ascii(os.environ, sys.stdout.encoding))
+    # Read before the screen is made: what the first batch leaves free is used by it, and a file
+    # that is no session is an error of the command.
+    first = read_first(session) if session is not None else None
+    is_ascii = needs_ascii(os.environ, sys.stdout.encoding)
+    app = HeatsoakApp(session, is_ascii=is_ascii, first=first)
     stderr = sys.__stderr__
     if stderr is None or not stderr.isatty():
         # Textual draws on stderr; with that redirected, the screen belongs on stdout.
@@ -202,6 +216,22 @@ def run_app(session: Path | None = None) -> int:
     if line:
         print(f"heatsoak: {line}", file=sys.stderr)  # noqa: T201 - said after the screen is gone
     return app.return_code or app.exit_status()
+
+
+def read_first(session: Path) -> tuple[Tail, RunView]:
+    """Everything in a session file so far.
+
+    Raises:
+        UsageError: the file is not there, no session, or of a newer version.
+    """
+    tail, view = Tail(session), RunView()
+    try:
+        batch = tail.poll()
+    except sqlite3.Error:
+        batch = None  # Locked for a moment; the feed tries again.
+    if batch is not None:
+        view.apply(batch)
+    return tail, view
 
 
 class RestoredTerminal:

@@ -6,16 +6,15 @@ import sqlite3
 import threading
 from typing import TYPE_CHECKING
 
-from heatsoak.session.tail import Tail
-
 from heatsoak.errors import HeatsoakError
 from heatsoak_tui.messages import BatchArrived, FeedTrouble, RecorderGone
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from textual.message import Message
+
+    from heatsoak.session.tail import Tail
 
 POLL_S = 1.0
 """Real seconds between two looks at the file: as often as the recorder commits."""
@@ -30,7 +29,7 @@ class Feed:
 
     def __init__(
         self,
-        path: Path,
+        tail: Tail,
         post: Callable[[Message], object],
         is_recorder_alive: Callable[[], bool],
         poll_s: float = POLL_S,
@@ -38,13 +37,13 @@ class Feed:
         """Nothing is read before `run`.
 
         Args:
-            path: The session file.
+            tail: The place in the session file from which it is followed.
             post: Takes a message from any thread.
             is_recorder_alive: Whether the process that writes the file is there; asked only when
                 nothing new came for a while.
             poll_s: Real seconds between two looks.
         """
-        self._path = path
+        self._tail = tail
         self._post = post
         self._is_recorder_alive = is_recorder_alive
         self._poll_s = poll_s
@@ -58,9 +57,8 @@ class Feed:
 
     def run(self) -> None:
         """Look, post, wait; until stopped or the session is closed."""
-        tail = Tail(self._path)
         while not self._stopped.is_set():
-            if self._look(tail):
+            if self._look(self._tail):
                 return
             self._stopped.wait(self._poll_s)
 

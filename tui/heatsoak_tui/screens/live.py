@@ -18,6 +18,7 @@ from heatsoak_tui.panels.charts import Charts
 from heatsoak_tui.panels.header import Header
 from heatsoak_tui.panels.last_event import LastEvent
 from heatsoak_tui.panels.multiples import Multiples
+from heatsoak_tui.run_view import RunView
 from heatsoak_tui.screens.base import HeatsoakScreen, TooSmall
 from heatsoak_tui.screens.prompts import Ask, Choice
 from heatsoak_tui.screens.result import ResultScreen
@@ -27,10 +28,10 @@ from heatsoak_tui.widgets.run_canvas import Shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from textual.app import ComposeResult
 
+    from heatsoak.session.tail import Tail
     from heatsoak_tui.messages import BatchArrived, FeedTrouble, RecorderGone
     from heatsoak_tui.screens.control import Control
 
@@ -64,12 +65,23 @@ class LiveScreen(HeatsoakScreen):
         Binding("t,r", "result", "result", id="result", tooltip="The result so far"),
     ]  # fmt: skip
 
-    def __init__(self, path: Path, control: Control, poll_s: float = POLL_S) -> None:
+    def __init__(
+        self, tail: Tail, control: Control, view: RunView | None = None, poll_s: float = POLL_S
+    ) -> None:
+        """Follow a run.
+
+        Args:
+            tail: Its session file, from the place where `view` ends.
+            control: What asks its recorder.
+            view: What was read of it already; None: nothing.
+            poll_s: Real seconds between two looks at the file.
+        """
         super().__init__()
-        self.path = path
+        self.path = tail.path
         self.control = control
-        self.shown = Shown()
-        self._feed = Feed(path, self.post_message, control.is_alive, poll_s)
+        self.shown = Shown(view if view is not None else RunView())
+        self.shown.device_id = self.shown.view.leading_device_id
+        self._feed = Feed(tail, self.post_message, control.is_alive, poll_s)
         self._has_shown_end = False
         self._leaves_at_end = False
 
@@ -89,6 +101,8 @@ class LiveScreen(HeatsoakScreen):
     def on_mount(self) -> None:
         """Start following."""
         self.run_worker(self._feed.run, thread=True, exit_on_error=True, name="feed")
+        if self.shown.view.has_ended:
+            self.call_after_refresh(self._show_end)
 
     def on_unmount(self) -> None:
         """Stop following."""
@@ -109,12 +123,18 @@ class LiveScreen(HeatsoakScreen):
         if view.has_ended:
             self.shown.note = ""
         self._show()
-        if view.has_ended and not self._has_shown_end:
-            self._has_shown_end = True
-            if self._leaves_at_end:
-                self.app.exit()
-            elif self.is_current:
-                self.action_result()
+        if view.has_ended:
+            self._show_end()
+
+    def _show_end(self) -> None:
+        """The result, once; a user who left by stopping the run has what they waited for."""
+        if self._has_shown_end:
+            return
+        self._has_shown_end = True
+        if self._leaves_at_end:
+            self.app.exit()
+        elif self.is_current:
+            self.action_result()
 
     def on_feed_trouble(self, message: FeedTrouble) -> None:
         """Say that the file cannot be read, or no longer."""
