@@ -89,9 +89,9 @@ WORKLOAD = {
     "title": "A workload without torch",
     "archetype": "tests",
     "kinds": ["cpu", "nvidia"],
-    "sizes": {"cpu-tiny": {"memory_gib": 0.1, "kinds": ["cpu", "nvidia"]}},
+    "sizes": {"cpu-tiny": {"parameters": 1e9, "memory_gib": 0.1, "kinds": ["cpu", "nvidia"]}},
     "defaults": {
-        "size": "cpu-tiny", "context": 0, "micro_batch": 1, "accumulate": 1,
+        "size": "cpu-tiny", "context": 4096, "micro_batch": 1, "accumulate": 1,
         "precision": "fp32", "attention": "none", "compile": False, "checkpointing": False,
         "optimizer": "none", "settings": {},
     },

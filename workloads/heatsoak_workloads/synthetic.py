@@ -12,9 +12,9 @@ WORKLOAD = {
     "archetype": "demonstration",
     "kinds": ["synthetic"],
     "sizes": {
-        "125M": {"memory_gib": 9.5, "kinds": ["synthetic"]},
-        "350M": {"memory_gib": 20.0, "kinds": ["synthetic"]},
-        "1B": {"memory_gib": 26.3, "kinds": ["synthetic"]},
+        "125M": {"parameters": 125e6, "memory_gib": 9.5, "kinds": ["synthetic"]},
+        "350M": {"parameters": 350e6, "memory_gib": 20.0, "kinds": ["synthetic"]},
+        "1B": {"parameters": 1e9, "memory_gib": 26.3, "kinds": ["synthetic"]},
     },
     "defaults": {
         "size": "1B",

@@ -150,7 +150,7 @@ def _size(info: WorkloadInfo, device: DeviceInfo, asked: str | None) -> str:
         return asked
     meant = [name for name, size in info.sizes.items() if device.kind in size.get("kinds", ())]
     default = str(info.defaults["size"])
-    if device.kind != "nvidia" or device.memory_total_bytes is None:
+    if device.kind == "cpu" or device.memory_total_bytes is None:
         # The host's memory says nothing of what its cores can train in time.
         return default if default in meant or not meant else meant[0]
     room_gib = device.memory_total_bytes / BYTES_PER_GIB - RESERVE_GIB

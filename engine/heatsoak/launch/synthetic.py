@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from heatsoak.launch.job import LogLine, TimedRecord
 from heatsoak.progress import Done, Hello, Phase, Record, Steps
+from heatsoak.telemetry.vendors.synthetic import SyntheticWork
+from heatsoak.units import BYTES_PER_GIB
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
+    from heatsoak.recipe import Recipe
     from heatsoak.telemetry.vendors.synthetic import SyntheticCard
 
 
@@ -21,9 +24,17 @@ class SyntheticJob:
     """Arithmetic does not fail."""
     stderr_tail: Sequence[str] = ()
 
-    def __init__(self, card: SyntheticCard) -> None:
-        """A job on `card`, idle until `start`."""
+    def __init__(self, card: SyntheticCard, recipe: Recipe, size: Mapping[str, Any]) -> None:
+        """A job on `card`, idle until `start`.
+
+        Args:
+            card: where it runs.
+            recipe: what it pretends to train.
+            size: the preset of the recipe's size, from the workload's literal.
+        """
         self._card = card
+        self._parameters = float(size["parameters"])
+        self._work = synthetic_work(recipe, self._parameters, float(size["memory_gib"]))
         self._t_s = 0.0
         self._records: list[TimedRecord] = []
         self._is_running = False
@@ -31,10 +42,10 @@ class SyntheticJob:
     def start(self, t_s: float) -> None:
         """Put the load on the card, at session time `t_s`."""
         self._t_s = t_s
-        self._card.start_load(t_s)
+        self._card.start_load(t_s, self._work)
         self._is_running = True
         info = self._card.info
-        facts = {"synthetic": True}
+        facts = {"synthetic": True, "parameters": self._parameters}
         self._report(Hello(t_s, os.getpid(), self._card.unit, info.uuid, info.name, facts))
         self._report(Phase(t_s, "train"))
 
@@ -82,3 +93,19 @@ class SyntheticJob:
 
     def _report(self, record: Record) -> None:
         self._records.append(TimedRecord(self._t_s, record))
+
+
+def synthetic_work(recipe: Recipe, parameters: float, memory_gib: float) -> SyntheticWork:
+    """What a token of a recipe costs: the usual count for mixed-precision AdamW.
+
+    Six operations a parameter (Kaplan et al., arXiv 2001.08361). Each micro batch reads the 16-bit
+    weights forward and backward and adds to 32-bit gradients (8 bytes a parameter); each step reads
+    weights, gradients and two moments and writes all but the gradients (28 bytes).
+    """
+    tokens = recipe.micro_batch * recipe.context
+    bytes_per_parameter = 8.0 / tokens + 28.0 / (tokens * recipe.accumulate)
+    return SyntheticWork(
+        flops_per_unit=6.0 * parameters,
+        bytes_per_unit=bytes_per_parameter * parameters,
+        memory_bytes=int(memory_gib * BYTES_PER_GIB),
+    )

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from heatsoak.clock import SessionClock, monotonic_s
 from heatsoak.errors import UsageError
+from heatsoak.launch.catalog import find_workload
 from heatsoak.launch.child import Child, workload_command, workload_environment
 from heatsoak.launch.processes import become_subreaper
 from heatsoak.launch.synthetic import SyntheticJob
@@ -367,7 +368,8 @@ class Recorder:
         prepared = self._prepared
         device = next(d for d in prepared.devices if d.info.device_id == row.device_ids[0])
         if isinstance(device, SyntheticCard):
-            return SyntheticJob(device)
+            size = find_workload(row.workload).sizes[row.recipe.size]
+            return SyntheticJob(device, row.recipe, size)
         environment = workload_environment(
             os.environ,
             session_id=prepared.id,

@@ -24,6 +24,7 @@ from heatsoak.telemetry.thermal_model import (
     ThermalModel,
     find_asymptote,
 )
+from heatsoak.units import BYTES_PER_GIB
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,12 +33,31 @@ if TYPE_CHECKING:
 
 UNIT = "tokens"
 """What `units_done` counts."""
-FLOPS_PER_TOKEN = 6e9
-"""Of a nominal model with a billion parameters: six operations a parameter and token."""
 UTILIZATION_FRAC = 0.4
 """Nominal share of the measured matrix-multiplication rate that a training step reaches."""
+BANDWIDTH_FRAC = 0.7
+"""Nominal share of the memory bandwidth that a memory-bound step reaches."""
+COMPUTE_BOUND_EXPONENT, MEMORY_BOUND_EXPONENT = 0.9, 0.1
+"""The rate follows the SM clock to this power; memory has a clock of its own."""
+IDLE_MEMORY_BYTES = BYTES_PER_GIB // 2
+"""What a driver and a desktop hold."""
 FLOPS_PER_BYTE = 150.0
 """Nominal arithmetic intensity, for a card of which only the memory bandwidth is known."""
+
+
+@dataclass(frozen=True, slots=True)
+class SyntheticWork:
+    """What one unit of the workload costs a card."""
+
+    flops_per_unit: float
+    bytes_per_unit: float
+    """Bytes moved between memory and chip."""
+    memory_bytes: int
+    """Memory the workload holds on the card."""
+
+
+BILLION_PARAMETERS = SyntheticWork(6e9, bytes_per_unit=0.0, memory_bytes=26 * BYTES_PER_GIB)
+"""The nominal work: six operations a parameter and token, no traffic to speak of."""
 
 FaultKind = Literal["lost", "hang", "stuck", "dropout", "throttle", "disturb"]
 _LASTING: tuple[FaultKind, ...] = ("lost", "hang")
@@ -143,6 +163,7 @@ class SyntheticCard:
         self._faults = tuple(faults)
         chance = random.Random(f"{seed}/{profile.id}/{ordinal}")
         self._parameters = _parameters(profile, ordinal, chance)
+        self._profile = profile
         self._model = ThermalModel(self._parameters, chance)
         # Of its own: how often a card is read must not change what happens to it.
         self._sensor_noise = random.Random(chance.random())
@@ -153,8 +174,9 @@ class SyntheticCard:
         self._load_from_s: float | None = None
         self._load_until_s: float | None = None
         self._stuck: DeviceSample | None = None
-        self.units_per_step = 2.0 ** max(0, round(math.log2(0.1 * self._parameters.rate_per_s)))
+        self.units_per_step = 1.0
         """Units a workload step, of about a tenth of a second; `units_done` counts whole ones."""
+        self._take_up(BILLION_PARAMETERS)
         missing = {} if self._parameters.has_fan else {"fan_pct": "a passive card has no fan"}
         self._info = DeviceInfo(
             device_id=f"synthetic-{ordinal}",
@@ -179,10 +201,16 @@ class SyntheticCard:
         """What the card is."""
         return self._info
 
-    def start_load(self, t_s: float) -> None:
-        """The workload begins at `t_s`."""
+    def start_load(self, t_s: float, work: SyntheticWork = BILLION_PARAMETERS) -> None:
+        """The workload begins at `t_s`.
+
+        Args:
+            t_s: session time.
+            work: what each of its units costs.
+        """
         with self._lock:
             self._advance(t_s)
+            self._take_up(work)
             self._load_from_s, self._load_until_s = t_s, None
 
     def stop_load(self, t_s: float) -> None:
@@ -231,6 +259,13 @@ class SyntheticCard:
         """Let go of the card; a reading that hangs returns."""
         self._closed.set()
 
+    def _take_up(self, work: SyntheticWork) -> None:
+        rate_per_s, exponent = _rate(self._profile, work)
+        self._work = work
+        self._parameters = replace(self._parameters, rate_per_s=rate_per_s, rate_exponent=exponent)
+        self._model.parameters = self._parameters
+        self.units_per_step = 2.0 ** max(0, round(math.log2(0.1 * rate_per_s)))
+
     def _is_on(self, kind: FaultKind, t_s: float) -> bool:
         return any(fault.kind == kind and fault.is_active(t_s) for fault in self._faults)
 
@@ -274,7 +309,7 @@ class SyntheticCard:
             reasons.append("sw_thermal_slowdown")
         sensed = 1.0 + _SENSOR_NOISE_FRAC * self._sensor_noise.gauss(0.0, 1.0)
         total_bytes = self._info.memory_total_bytes
-        used_frac = 0.78 if model.has_load else 0.02
+        used_bytes = self._work.memory_bytes if model.has_load else IDLE_MEMORY_BYTES
         return DeviceSample(
             t_s=t_s,
             device_id=self._info.device_id,
@@ -284,7 +319,7 @@ class SyntheticCard:
             sm_clock_mhz=model.clock_mhz,
             mem_clock_mhz=self._memory_mhz,
             utilization_pct=100.0 if model.has_load else 0.0,
-            memory_used_bytes=None if total_bytes is None else int(total_bytes * used_frac),
+            memory_used_bytes=None if total_bytes is None else min(used_bytes, total_bytes),
             fan_pct=float(round(model.fan_pct)) if self._parameters.has_fan else None,
             power_limit_w=self._parameters.power_limit_w,
             throttle_reasons=tuple(reasons),
@@ -299,8 +334,12 @@ def _asymptote(parameters: CardParameters) -> Asymptote:
     return find_asymptote(parameters)
 
 
-def _rate_per_s(profile: CardProfile) -> float:
-    """Nominal tokens a second at the boost clock: arithmetic on a published figure, no claim."""
+def _rate(profile: CardProfile, work: SyntheticWork) -> tuple[float, float]:
+    """Nominal units a second at the boost clock, and the power of the clock that they follow.
+
+    Arithmetic on published figures, no claim: the lower of what the measured multiplication rate
+    and what the bandwidth allow.
+    """
     if profile.bf16_gemm_measured_flops is not None:
         flops = sum(profile.bf16_gemm_measured_flops) / 2.0
     elif profile.bandwidth_bytes_per_s is not None:
@@ -310,7 +349,12 @@ def _rate_per_s(profile: CardProfile) -> float:
             f"card {profile.id} has neither a measured GEMM rate nor a bandwidth to scale a "
             "synthetic card from; add one to its profile"
         )
-    return UTILIZATION_FRAC * flops / FLOPS_PER_TOKEN
+    compute_per_s = UTILIZATION_FRAC * flops / work.flops_per_unit
+    if profile.bandwidth_bytes_per_s is not None and work.bytes_per_unit > 0:
+        memory_per_s = BANDWIDTH_FRAC * profile.bandwidth_bytes_per_s / work.bytes_per_unit
+        if memory_per_s < compute_per_s:
+            return memory_per_s, MEMORY_BOUND_EXPONENT
+    return compute_per_s, COMPUTE_BOUND_EXPONENT
 
 
 def _parameters(profile: CardProfile, ordinal: int, chance: random.Random) -> CardParameters:
@@ -343,8 +387,8 @@ def _parameters(profile: CardProfile, ordinal: int, chance: random.Random) -> Ca
         sink_tau_s=45.0 if is_passive else 100.0,
         case_tau_s=1200.0 if profile.tier == "pro_workstation" else 900.0,
         has_fan=not is_passive,
-        rate_per_s=_rate_per_s(profile),
-        rate_exponent=0.9,
+        rate_per_s=0.0,  # the workload's to say
+        rate_exponent=COMPUTE_BOUND_EXPONENT,
         rate_noise_frac=0.005,
         power_noise_frac=0.004,
     )
