@@ -7,11 +7,10 @@ import sys
 import threading
 from typing import TYPE_CHECKING
 
-from heatsoak.session.tail import Tail
-
 from heatsoak.clock import monotonic_s
 from heatsoak.recorder import client
 from heatsoak.session import store
+from heatsoak.session.tail import Tail
 from heatsoak_tui.format import DASH, duration, number
 from heatsoak_tui.run_view import RunView
 
