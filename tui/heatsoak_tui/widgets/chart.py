@@ -74,7 +74,7 @@ def chart_lines(
     frozen = _frozen(view, device_id, reading)
     current = view.rate(device_id) if reading == "rate" else _latest(view, device_id, reading)
     is_silent = view.silent_s(device_id) is not None
-    low, high = limits or value_limits(view, [device_id], quantity, axis)
+    low, high = limits or _limits(view, device_id, quantity, found) or (0.0, 1.0)
     gap = series.gap_s * 2 * width / (axis.t1_s - axis.t0_s)
     grid = raster.plot(found, low, high, width, height, gap)
 
@@ -121,19 +121,32 @@ def value_limits(
     view: RunView, device_ids: Sequence[str], quantity: Quantity, axis: TimeAxis
 ) -> tuple[float, float]:
     """Lowest and highest value of a chart that these cards share."""
-    ranges = []
-    for device_id in device_ids:
-        found = _columns(view, device_id, quantity.reading, axis)
-        reference = _reference(view, device_id, quantity.reading)[0]
-        frozen = _frozen(view, device_id, quantity.reading)[0]
-        anchor = max((pair[1] for pair in found.values()), default=0.0)
-        least = max(quantity.least, quantity.least_frac * abs(anchor))
-        also = [value for value in (reference, frozen) if value is not None]
-        if found or also:
-            ranges.append(raster.value_range(found, also, least, is_whole=quantity.is_whole))
-    if not ranges:
+    found = [
+        limits
+        for device_id in device_ids
+        if (
+            limits := _limits(
+                view, device_id, quantity, _columns(view, device_id, quantity.reading, axis)
+            )
+        )
+    ]
+    if not found:
         return 0.0, 1.0
-    return min(low for low, _ in ranges), max(high for _, high in ranges)
+    return min(low for low, _ in found), max(high for _, high in found)
+
+
+def _limits(
+    view: RunView, device_id: str, quantity: Quantity, found: dict[int, list[float]]
+) -> tuple[float, float] | None:
+    """Of what is drawn of one card; None when nothing is."""
+    reference = _reference(view, device_id, quantity.reading)[0]
+    frozen = _frozen(view, device_id, quantity.reading)[0]
+    also = [value for value in (reference, frozen) if value is not None]
+    if not found and not also:
+        return None
+    anchor = max((pair[1] for pair in found.values()), default=0.0)
+    least = max(quantity.least, quantity.least_frac * abs(anchor))
+    return raster.value_range(found, also, least, is_whole=quantity.is_whole)
 
 
 def _columns(view: RunView, device_id: str, reading: str, axis: TimeAxis) -> dict[int, list[float]]:

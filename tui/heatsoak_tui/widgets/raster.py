@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -11,6 +12,7 @@ if TYPE_CHECKING:
 Point = tuple[float, float, float]
 """t_s, minimum, maximum."""
 BRAILLE = 0x2800
+_LARGEST = sys.float_info.max
 _DOTS = ((0x01, 0x02, 0x04, 0x40), (0x08, 0x10, 0x20, 0x80))
 """Bit of each dot, by column and row of the cell."""
 _STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
@@ -26,17 +28,22 @@ def columns(
     found: dict[int, list[float]] = {}
     if t1_s <= t0_s or count <= 0:
         return found
-    scale = count / (t1_s - t0_s)
+    scale, last = count / (t1_s - t0_s), count - 1
     for t_s, low, high in points:
-        if not t0_s <= t_s <= t1_s or not (math.isfinite(low) and math.isfinite(high)):
+        # Comparisons are false for NaN, so that one is no reading either.
+        if not (t0_s <= t_s <= t1_s and -_LARGEST <= low <= high <= _LARGEST):
             continue
-        column = min(count - 1, int((t_s - t0_s) * scale))
+        column = int((t_s - t0_s) * scale)
+        if column > last:
+            column = last
         extremes = found.get(column)
         if extremes is None:
             found[column] = [low, high]
-        else:
-            extremes[0] = min(extremes[0], low)
-            extremes[1] = max(extremes[1], high)
+            continue
+        if low < extremes[0]:
+            extremes[0] = low
+        if high > extremes[1]:
+            extremes[1] = high
     return found
 
 
