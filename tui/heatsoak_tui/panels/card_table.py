@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from typing_extensions import override
 
 from heatsoak_tui.format import DASH, card_mark, fit, number, percent, short_name
+from heatsoak_tui.widgets.canvas import WIDE
 from heatsoak_tui.widgets.run_canvas import STATE_ROLES, RunCanvas
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ class CardTable(RunCanvas):
             return []
         units = {view.unit(device_id) for device_id in ids}
         unit = f"{units.pop()}/s" if len(units) == 1 else "units/s"
-        columns = COMFORTABLE if width >= 100 else COMPACT
+        columns = COMFORTABLE if width >= WIDE else COMPACT
         room = height - 1
         picked = ids.index(shown.device_id) if shown.device_id in ids else 0
         first = 0 if len(ids) <= room else min(max(0, picked - room // 2), len(ids) - room)

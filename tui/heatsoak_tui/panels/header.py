@@ -64,10 +64,10 @@ def title_line(view: RunView, width: int) -> Line:
     optional: list[Line] = [
         [(duration(view.now_s), "strong"), ("   ", "text")],
         [(_workload(view), "text")],
+        [(f"{number(speed, 0)}× time   ", "warn")] if speed != 1 else [],  # noqa: RUF001
+        [(f"{meta['name']}   ", "text")] if meta.get("name") else [],
         [(f"{meta.get('protocol', '')}   ", "muted")],
         [(f"{meta.get('host', '')}   ", "muted")],
-        [(f"{meta['name']}   ", "text")] if meta.get("name") else [],
-        [(f"{number(speed, 0)}× time   ", "warn")] if speed != 1 else [],  # noqa: RUF001
     ]
     kept = [line for line in optional if line]
     while kept and width_of(left) + width_of(tail) + sum(map(width_of, kept)) + 4 > width:
@@ -146,9 +146,14 @@ def _blocking(verdict: Verdict) -> Bound | None:
 
 
 def _end_reason(view: RunView) -> str:
-    reason = view.meta.get("end_reason", "")
-    if reason:
+    """Of the device that gave the session its state; of all when they agree."""
+    ids = [d for d in view.device_ids if view.state(d) == view.session_state]
+    verdict = view.verdict(ids[0]) if ids else None
+    if verdict is None:
+        return view.meta.get("end_reason", "")
+    reason = verdict.reason.removeprefix(f"{verdict.state}: ")
+    if len(view.device_ids) == 1:
         return reason
-    device = next((d for d in view.device_ids if view.state(d) == view.session_state), None)
-    verdict = view.verdict(device) if device is not None else None
-    return verdict.reason if verdict else ""
+    if len(ids) == len(view.device_ids):
+        return f"all {len(ids)} cards; {reason}"
+    return f"card {card_mark(ids[0])}: {reason}"

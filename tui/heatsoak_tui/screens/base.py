@@ -11,7 +11,7 @@ from typing_extensions import override
 from heatsoak_tui.format import wrap
 from heatsoak_tui.frugal import make_frugal
 from heatsoak_tui.screens.help import Help
-from heatsoak_tui.widgets.canvas import Canvas, Line
+from heatsoak_tui.widgets.canvas import WIDE, Canvas, Line
 
 if TYPE_CHECKING:
     from textual import events
@@ -49,9 +49,9 @@ class HeatsoakScreen(Screen[None]):
         """One sentence instead of a broken picture."""
         is_small = event.size.width < LEAST_WIDTH or event.size.height < LEAST_HEIGHT
         self.set_class(is_small, "-too-small")
-        self.set_class(event.size.width >= 100, "-wide")
+        self.set_class(event.size.width >= WIDE, "-wide")
         # The sentence of the second line needs two on a narrow screen.
-        self.set_class(event.size.width < 100 and event.size.height >= 20, "-tall-header")
+        self.set_class(event.size.width < WIDE and event.size.height >= 20, "-tall-header")
         self.arrange_panels(event.size.width, event.size.height)
 
     def arrange_panels(self, width: int, height: int) -> None:

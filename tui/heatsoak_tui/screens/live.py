@@ -22,6 +22,7 @@ from heatsoak_tui.run_view import RunView
 from heatsoak_tui.screens.base import HeatsoakScreen, TooSmall
 from heatsoak_tui.screens.prompts import Ask, Choice
 from heatsoak_tui.screens.result import ResultScreen
+from heatsoak_tui.widgets.canvas import WIDE
 from heatsoak_tui.widgets.chart import DRAWN_ORDER
 from heatsoak_tui.widgets.key_line import KeyLine
 from heatsoak_tui.widgets.run_canvas import Shown
@@ -165,9 +166,9 @@ class LiveScreen(HeatsoakScreen):
         cards = max(1, len(self.shown.view.device_ids))
         room = (
             height
-            - (3 if width >= 100 or height < 20 else 4)
+            - (3 if width >= WIDE or height < 20 else 4)
             - 1
-            - (0 if width >= 100 else 1)
+            - (0 if width >= WIDE else 1)
             - 1
             - 11
         )

@@ -36,6 +36,7 @@ class ResultScreen(HeatsoakScreen):
                 tooltip="Next card"),
         Binding("t,escape", "charts", "charts", id="charts", tooltip="The charts of this run"),
         Binding("n", "new", "new soak", id="new", tooltip="Set up another run; this one goes on"),
+        Binding("d", "detach", show=False, id="detach", tooltip="Leave; a run goes on"),
         Binding("q,ctrl+c", "leave", "leave", id="leave", tooltip="Leave the screen"),
     ]  # fmt: skip
 
@@ -98,6 +99,10 @@ class ResultScreen(HeatsoakScreen):
     def action_new(self) -> None:
         """Another run."""
         self.app.post_message(NewSoak())
+
+    def action_detach(self) -> None:
+        """Leave; the run goes on if it has not ended."""
+        self.app.exit()
 
     async def action_leave(self) -> None:
         """As the Live screen leaves: it asks while the run goes on."""

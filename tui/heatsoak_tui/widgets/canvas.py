@@ -39,6 +39,10 @@ HUES = {
 """The role of each measured quantity, the same on every screen."""
 
 
+WIDE = 110
+"""Width of a screen from which there is room beside the charts, and for words in the table."""
+
+
 class Canvas(Widget):
     """Base of everything that shows a run. A subclass says what its lines are, in `draw`."""
 
