@@ -21,7 +21,7 @@ from heatsoak_tui.widgets.canvas import Canvas
 
 async def until(pilot, condition) -> None:
     """Wait for something a thread or a timer brings about; the test's own time-out is the limit."""
-    for _ in range(400):
+    for _ in range(3000):
         if condition():
             return
         await pilot.pause(0.01)

@@ -111,7 +111,7 @@ async def test_before_anything_is_known(size, written, quiet, tmp_path):
     app = HeatsoakApp(run.open(tmp_path / "a.heatsoak").path, control=lambda _: quiet)
     async with app.run_test(size=size) as pilot:
         live = app.screen
-        for _ in range(100):
+        for _ in range(2000):
             if app.view.device_ids:
                 break
             await pilot.pause(0.01)
