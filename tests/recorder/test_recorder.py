@@ -300,6 +300,16 @@ def test_a_full_disk_stops_the_run_with_a_sentence(begin, until, tmp_path):
         subprocess.run(["umount", str(disk)], check=True)
 
 
+def test_a_removed_session_file_ends_the_run(begin, until):
+    run = begin("synthetic:rtx-5090", speed=10.0)
+    until(lambda: _count(run, "samples") > 3)
+    for path in run.path.parent.glob(f"{run.path.name}*"):
+        path.unlink()
+    client.wait_ended(run, 30.0)
+    assert _nothing_is_left(run)
+    assert not list(run.path.parent.iterdir())
+
+
 def test_the_recorder_imports_neither_torch_nor_a_screen():
     program = (
         "import sys, heatsoak.recorder.entry, heatsoak.recorder.client; "

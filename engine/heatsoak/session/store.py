@@ -61,7 +61,9 @@ class SessionWriter:
         except sqlite3.Error:
             self._connection.close()
             raise
-        self._ballast = ballast_path(path.absolute())
+        self._where = path.absolute()
+        self._identity = _identity(self._where)
+        self._ballast = ballast_path(self._where)
         self._is_full = False
         self._rollups = Rollups()
         self._passed: list[RollupValues] = []
@@ -139,8 +141,11 @@ class SessionWriter:
 
         Raises:
             SessionFullError: the disk is full; nothing of the batch is in the file, which stays
-                readable, and a small batch with the end can still be written.
+                readable, and a small batch with the end can still be written. Or the file was
+                removed, and nobody could ever read what is written.
         """
+        if _identity(self._where) != self._identity:
+            raise SessionFullError(f"{self.path} was removed or replaced while it was recorded")
         seconds, lines = dict(self._steps_second), dict(self._log_lines)
         # With the disk full only the end counts; what has passed is then tried once, by close.
         passed = [] if self._is_full else self._passed
@@ -257,6 +262,15 @@ def copy_session(path: Path, copy: Path) -> None:
         except sqlite3.Error as error:
             _remove(copy)
             raise UsageError(f"cannot copy to {copy}: {_words(error)}") from None
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """What tells a file from another of its name; None when there is none."""
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
 
 
 def ballast_path(path: Path) -> Path:
