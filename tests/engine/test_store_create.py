@@ -23,8 +23,13 @@ def test_an_existing_file_is_kept_unless_forced(sessions, tmp_path):
     with pytest.raises(UsageError, match=r"exists; give another --out, or --force"):
         sessions.create(path)
     assert path.read_text() == "mine"
+    with pytest.raises(UsageError, match="is no session file"):
+        sessions.create(path, force=True)
+    assert path.read_text() == "mine"
     assert sessions.files(tmp_path) == ["s.heatsoak"]
-    sessions.create(path, force=True).close("interrupted")
+    path.unlink()
+    for _ in range(2):
+        sessions.create(path, force=True).close("interrupted")
     assert sessions.files(tmp_path) == ["s.heatsoak"]
 
 

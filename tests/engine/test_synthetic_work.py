@@ -55,6 +55,8 @@ def test_the_size_fits_the_card():
 def test_the_job_counts_what_the_card_did():
     card, job = loaded()
     job.poll(0.0)
-    (steps,) = [r.record for r in job.poll(120.0) if hasattr(r.record, "loss")]
+    records = [r for r in job.poll(120.0) if hasattr(r.record, "loss")]
+    assert [r.t_s for r in records] == [float(t) for t in range(1, 121)]
+    steps = records[-1].record
     assert steps.units_done == card.units_done(120.0) > 0
     assert steps.loss is None

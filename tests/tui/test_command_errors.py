@@ -49,6 +49,13 @@ def assert_one_line(done, code, *words):
         (["run", "-d", "synthetic:rtx-5090", "--protocol", "eternal"], 2, ["eternal", "standard"]),
         (["run", "-d", "cpu", "--speed", "60"], 2, ["speed"]),
         (["run", "-d", "cpu", "--speed", "-1"], 2, ["-1"]),
+        (["run", "-d", "cpu", "--speed", "fast"], 2, ["fast", "number above 0"]),
+        (["run", "-d", "synthetic:rtx-5090", "--speed", "1e9"], 2, ["1000"]),
+        (["run", "-d", "synthetic:rtx-5090", "--seed", "-1"], 2, ["seed"]),
+        (["run", "-d", "synthetic:rtx-5090", "--name", "a\x1b[31m"], 2, ["printable"]),
+        (["run", "-d", "synthetic:rtx-5090", "--out", "x" * 300], 2, ["cannot write"]),
+        (["run", "-d", "cpu", "--set", "learning_rate=-1"], 2, ["above 0"]),
+        (["run", "-d", "cpu", "--micro-batch", "9" * 30], 2, ["micro_batch"]),
         (["run", "-d", "cpu", "--size", "huge"], 2, ["huge", "cpu-tiny"]),
         (["run", "-d", "cpu", "--context", "-5"], 2, ["context"]),
         (["run", "-d", "cpu", "--set", "nonsense=1"], 2, ["nonsense"]),
@@ -89,6 +96,8 @@ def test_existing_out_is_kept_without_force(command, tmp_path):
     precious.write_text("mine")
     done = command("run", "-d", "synthetic:rtx-5090", "--out", str(precious))
     assert_one_line(done, 2, "precious.heatsoak", "--force")
+    forced = command("run", "-d", "synthetic:rtx-5090", "--out", str(precious), "--force")
+    assert_one_line(forced, 2, "precious.heatsoak", "no session file")
     assert precious.read_text() == "mine"
 
 
@@ -108,3 +117,14 @@ def test_torch_is_not_needed_to_read(command, tmp_path):
     assert done.returncode == 0, done.stderr
     done = command("run", "-d", "cpu", PYTHONPATH=str(hide))
     assert_one_line(done, 2, "PyTorch", "heatsoak[train]")
+
+
+@pytest.mark.parametrize("redirection", [">&-", ">/dev/full"])
+def test_output_that_cannot_be_written_is_no_traceback(command, tmp_path, redirection):
+    done = subprocess.run(
+        ["sh", "-c", f"{HEATSOAK} workloads --json {redirection}"],
+        env={**os.environ, "XDG_STATE_HOME": str(tmp_path)},
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert "Traceback" not in done.stderr
+    assert done.returncode in (0, 2)

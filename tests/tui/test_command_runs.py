@@ -154,6 +154,45 @@ def test_ctrl_c(folders, times):
     assert heatsoak("result", str(folders / "c.heatsoak")).returncode == 0
 
 
+def test_a_watcher_that_is_ended_says_that_the_run_goes_on(folders):
+    run = subprocess.Popen(
+        [HEATSOAK, "run", "-d", "synthetic:rtx-5090"],
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    with run:
+        wait_for_line(run.stderr, "warming")
+        run.terminate()
+        assert "heatsoak stop" in run.communicate(timeout=WITHIN_S)[1]
+    assert run.returncode == -signal.SIGTERM
+    assert heatsoak("sessions").stdout.count("recording") == 1
+    assert heatsoak("stop").returncode == 0
+
+
+def test_a_crashed_run_is_told_and_closed_by_the_next_look(folders):
+    run = json.loads(heatsoak("run", "-d", "synthetic:rtx-5090", "--detach", "--json").stdout)
+    os.kill(run["pid"], signal.SIGKILL)
+    shown = heatsoak("result", run["id"])
+    assert run["id"] in shown.stderr
+    assert "INTERRUPTED" in shown.stdout
+
+
+def test_judge_says_what_is_synthetic(folders):
+    out = str(folders / "j.heatsoak")
+    heatsoak("run", "-d", "synthetic:l40s", "--protocol", "smoke", "--speed", "100", "--out", out)
+    (line,) = heatsoak("judge", out, "--json").stdout.splitlines()
+    assert json.loads(line)["provenance"] == "synthetic"
+    assert json.loads(line)["unit"] == "tokens"
+    assert "SYNTHETIC" in heatsoak("judge", out).stdout
+
+
+def test_high_speed_is_no_stuck_counter(folders):
+    done = heatsoak(
+        "run", "-d", "synthetic:l40sx4", "--protocol", "smoke", "--speed", "1000", "--json"
+    )
+    states = {d["verdict"]["state"] for d in json.loads(done.stdout)["devices"]}
+    assert states <= {"steady", "not-steady"}
+
+
 def test_a_lost_card_is_exit_code_5(folders):
     done = heatsoak(
         "run", "-d", "synthetic:l40s,synthetic:l40s+lost@90", "--protocol", "smoke",

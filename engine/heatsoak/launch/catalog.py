@@ -177,7 +177,9 @@ def _checked(info: WorkloadInfo, name: str, value: Any) -> Any:  # noqa: ANN401
         converted = types[allowed](value)
     except (TypeError, ValueError):
         raise UsageError(f"{info.name} takes a number for {name}, not {value!r}") from None
-    if allowed == "int" and (converted < 1 or converted != float(value)):
+    if allowed == "float" and not 0 < converted < float("inf"):
+        raise UsageError(f"{info.name} takes a number above 0 for {name}, not {value!r}")
+    if allowed == "int" and not (1 <= converted == float(value) and converted < 2**31):
         raise UsageError(f"{info.name} takes a whole number from 1 up for {name}, not {value!r}")
     return converted
 

@@ -52,9 +52,11 @@ class SyntheticJob:
     def poll(self, t_s: float) -> Sequence[TimedRecord]:
         """The counter as it stands at session time `t_s`, and what came before it."""
         if self._is_running:
-            self._t_s = t_s
-            units = self._card.units_done(t_s)
-            self._report(Steps(t_s, units, self._steps(units), None))
+            # At high speed a poll covers many session seconds: each gets its record.
+            for second in range(int(self._t_s) + 1, int(t_s) + 1):
+                if second < t_s:
+                    self._count(float(second))
+            self._count(t_s)
         records, self._records = self._records, []
         return records
 
@@ -87,6 +89,11 @@ class SyntheticJob:
     def is_gone(self) -> bool:
         """Whether it puts no load on the card, and its last record was taken."""
         return not self._is_running and not self._records
+
+    def _count(self, t_s: float) -> None:
+        self._t_s = t_s
+        units = self._card.units_done(t_s)
+        self._report(Steps(t_s, units, self._steps(units), None))
 
     def _steps(self, units: float) -> int:
         return int(units / self._card.units_per_step)

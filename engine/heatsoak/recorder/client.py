@@ -81,6 +81,15 @@ def start(plan: Plan) -> Running:
     )  # fmt: skip
 
 
+def clear_crashed() -> list[str]:
+    """Close what runs that crashed have left open; a sentence about each."""
+    registry = Registry()
+    if not registry.entries()[1]:
+        return []
+    with registry.exclusive():
+        return registry.clear_crashed()
+
+
 def running() -> list[Running]:
     """The runs of this user that are going on."""
     return [_of(entry) for entry in Registry().entries()[0]]

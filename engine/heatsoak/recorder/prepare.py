@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import secrets
 import socket
@@ -26,6 +25,11 @@ if TYPE_CHECKING:
     from heatsoak.recorder.plan import Plan
     from heatsoak.steady_state.protocols import Protocol
     from heatsoak.telemetry.device import Device
+
+MAX_SPEED = 1000.0
+"""Beyond, sixteen synthetic cards no longer keep up on one core."""
+MAX_SEED = 2**32 - 1
+NAME_CHARS = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +81,12 @@ def prepare(plan: Plan) -> Prepared:
     """
     if plan.protocol not in PROTOCOLS:
         raise UsageError(f"unknown protocol {plan.protocol!r}; there is {', '.join(PROTOCOLS)}")
-    if not (math.isfinite(plan.speed) and plan.speed > 0):
-        raise UsageError(f"speed must be a number above 0, not {plan.speed}")
+    if not 0 < plan.speed <= MAX_SPEED:
+        raise UsageError(f"speed must be above 0 and at most {MAX_SPEED:.0f}, not {plan.speed:g}")
+    if not 0 <= plan.seed <= MAX_SEED:
+        raise UsageError(f"the seed must be from 0 to {MAX_SEED}, not {plan.seed}")
+    if plan.name is not None and not (plan.name.isprintable() and len(plan.name) <= NAME_CHARS):
+        raise UsageError(f"a name has at most {NAME_CHARS} printable characters")
     if plan.workload is not None:
         catalog.find_workload(plan.workload)
     if plan.out is not None and not Path(plan.out).is_absolute():

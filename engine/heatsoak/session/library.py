@@ -88,7 +88,7 @@ def find_session(reference: str | None) -> Path:
         raise UsageError(f"no file, session id or name {reference!r}; see `heatsoak sessions`")
     if len(found) > 1:
         ids = ", ".join(str(s.id) for s in found)
-        raise UsageError(f"{reference!r} could be any of {ids}; give more of the id")
+        raise UsageError(f"{reference!r} could be any of {ids}; give more of the id, or the file")
     return found[0].path
 
 

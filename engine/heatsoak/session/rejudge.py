@@ -11,6 +11,7 @@ from heatsoak.session import codec
 from heatsoak.session.access import check_is_file, reading
 from heatsoak.session.importers import native_csv
 from heatsoak.session.queries import jobs_of
+from heatsoak.session.store import SQLITE_MAGIC
 from heatsoak.steady_state.judge import Judge
 from heatsoak.steady_state.protocols import PROTOCOLS
 
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
     from heatsoak.steady_state.verdict import Figure, Result
     from heatsoak.telemetry.device import DeviceInfo
     from heatsoak.telemetry.sample import DeviceSample
-
-SQLITE_MAGIC = b"SQLite format 3\0"
 
 
 @dataclass(slots=True)
@@ -37,6 +36,8 @@ class Feed:
     phases: Sequence[tuple[float, str]] = ()
     """(t_s, phase)"""
     protocol: str = "standard"
+    unit: str = "units"
+    """What the counter counts."""
 
 
 def judge_file(path: Path, protocol: str | None = None) -> Iterator[dict[str, Any]]:
@@ -52,8 +53,10 @@ def judge_file(path: Path, protocol: str | None = None) -> Iterator[dict[str, An
     if protocol is not None and protocol not in PROTOCOLS:
         raise UsageError(f"unknown protocol {protocol!r}; there is {', '.join(PROTOCOLS)}")
     for feed in _feeds(path):
+        provenance = {info.device_id: info.provenance for info in feed.devices}
         for result in judge(feed, PROTOCOLS[protocol or feed.protocol]):
-            yield {"file": str(path)} | _line(result)
+            marks = {"provenance": provenance[result.device_id], "unit": feed.unit}
+            yield {"file": str(path)} | marks | _line(result)
 
 
 def judge(feed: Feed, protocol: Protocol) -> tuple[Result, ...]:
@@ -122,6 +125,7 @@ def _session_feeds(path: Path) -> Iterator[Feed]:
                     "SELECT t_s, phase FROM phases WHERE job_id = ? ORDER BY t_s, rowid", key
                 ).fetchall(),
                 protocol=protocol,
+                unit=job.unit,
             )
 
 

@@ -39,6 +39,8 @@ CLOSE_WITHIN_S = 5.0
 """How long the end waits for readers before it leaves the WAL to the next opener."""
 BALLAST_BYTES = 256 * 1024
 """Held beside the file while it is recorded, given up on a full disk so that the end fits."""
+SQLITE_MAGIC = b"SQLite format 3\0"
+"""The first bytes of every file of SQLite's."""
 FREE_WITHIN_S = 0.5
 """How long `--force` waits for readers of the file it is to replace."""
 
@@ -106,12 +108,20 @@ class SessionWriter:
                 left behind.
         """
         where = path.absolute()
+        try:
+            where.lstat()
+        except FileNotFoundError:
+            pass
+        except OSError as error:
+            raise UsageError(f"cannot write {path}: {error.strerror}") from None
         if where.is_dir():
             raise UsageError(f"{path} is a folder; --out takes a file")
         if where.exists() and not force:
             raise UsageError(f"{path} exists; give another --out, or --force to replace it")
         if not where.parent.is_dir():
             raise UsageError(f"cannot write {path}: there is no folder {path.parent}")
+        if force and not _is_database(where):
+            raise UsageError(f"{path} is no session file; --force replaces only those")
         if force and not _is_free(where):
             raise UsageError(f"{path} is in use by another run or reader; give another --out")
         made = where.with_name(f".{where.name}.{os.getpid()}")
@@ -262,6 +272,17 @@ def copy_session(path: Path, copy: Path) -> None:
         except sqlite3.Error as error:
             _remove(copy)
             raise UsageError(f"cannot copy to {copy}: {_words(error)}") from None
+
+
+def _is_database(path: Path) -> bool:
+    """Whether a file is one of SQLite's, empty, or not there; any other is somebody's."""
+    try:
+        with path.open("rb") as file:
+            return file.read(len(SQLITE_MAGIC)) in (SQLITE_MAGIC, b"")
+    except FileNotFoundError:
+        return True
+    except OSError as error:
+        raise UsageError(f"{path} cannot be replaced: {error.strerror}") from None
 
 
 def _identity(path: Path) -> tuple[int, int] | None:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 import threading
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from heatsoak.clock import monotonic_s
 from heatsoak.recorder import client
 from heatsoak.session import store
 from heatsoak.session.tail import Tail
+from heatsoak.steady_state.verdict import FINAL_STATES
 from heatsoak_tui.format import DASH, duration, number
 from heatsoak_tui.run_view import RunView
 
@@ -22,7 +25,10 @@ LINE_EVERY_S = 10.0
 
 
 class Interrupts:
-    """Counts Ctrl-C: the first asks the recorder to stop, the second ends the run at once."""
+    """Ctrl-C asks the recorder to stop, the second ends the run at once.
+
+    SIGTERM and SIGHUP end only this watcher, and say that the run goes on.
+    """
 
     def __init__(self, running: client.Running) -> None:
         self._running = running
@@ -30,11 +36,24 @@ class Interrupts:
         self.count = 0
 
     def __enter__(self) -> Interrupts:
-        self._before = signal.signal(signal.SIGINT, self._on_signal)
+        self._before = {signal.SIGINT: signal.signal(signal.SIGINT, self._on_signal)}
+        for which in (signal.SIGTERM, signal.SIGHUP):
+            if signal.getsignal(which) != signal.SIG_IGN:  # as under nohup
+                self._before[which] = signal.signal(which, self._on_leave)
         return self
 
     def __exit__(self, *_: object) -> None:
-        signal.signal(signal.SIGINT, self._before)
+        for which, before in self._before.items():
+            signal.signal(which, before)
+
+    def _on_leave(self, which: int, _frame: FrameType | None) -> None:
+        run = self._running.id
+        # Not through sys.stderr, which the signal may have interrupted in a write.
+        words = f"the run goes on: heatsoak attach {run} shows it, heatsoak stop {run} ends it\n"
+        with suppress(OSError):
+            os.write(2, words.encode())
+        signal.signal(which, signal.SIG_DFL)
+        signal.raise_signal(which)
 
     def _on_signal(self, _number: int, _frame: FrameType | None) -> None:
         self.count += 1
@@ -105,7 +124,9 @@ def device_line(view: RunView, device_id: str) -> str:
         _figure(sample.temperature_c if sample else None, "°C"),
         _figure(sample.sm_clock_mhz if sample else None, "MHz"),
     ]
-    known = "  ".join(figure for figure in figures if figure) or DASH
+    # Once a state is final the load may be gone: readings of now would pass for its figures.
+    is_live = view.state(device_id) not in FINAL_STATES
+    known = "  ".join(figure for figure in figures if figure and is_live) or DASH
     reason = f"  {verdict.reason}" if verdict else ""
     label = f"{view.state(device_id):10s}  {device_id} {info.name}"
     return f"{duration(view.now_s)}  {label}  {known}{reason}"

@@ -79,6 +79,8 @@ def stop(arguments: argparse.Namespace) -> int:
 
 
 def _find_running(reference: str | None) -> client.Running:
+    for notice in client.clear_crashed():
+        headless.say(notice)
     try:
         return client.find_running(reference)
     except UsageError:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from heatsoak.errors import UsageError
 from heatsoak.launch.catalog import training_problem
 from heatsoak.launch.catalog import workloads as all_workloads
+from heatsoak.recorder import client
 from heatsoak.session.library import find_session, list_sessions
 from heatsoak.session.rejudge import judge_file
 from heatsoak.session.result import load_result
@@ -68,6 +69,8 @@ def workloads(arguments: argparse.Namespace) -> int:
 
 def sessions(arguments: argparse.Namespace) -> int:
     """`heatsoak sessions`: the sessions folder, newest first."""
+    for notice in client.clear_crashed():
+        print(notice, file=sys.stderr)
     rows = [asdict(summary) for summary in list_sessions()]
     if arguments.json:
         _print_json({"schema": "heatsoak-sessions/1", "sessions": rows})
@@ -78,6 +81,8 @@ def sessions(arguments: argparse.Namespace) -> int:
 
 def result(arguments: argparse.Namespace) -> int:
     """`heatsoak result`: what one session found."""
+    for notice in client.clear_crashed():
+        print(notice, file=sys.stderr)
     path = find_session(arguments.session)
     document = load_result(path)
     if arguments.json:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from heatsoak_tui.format import (
     DASH,
+    THIN,
     decimals_of,
     duration,
     fit,
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
 def printable(text: str) -> str:
     """The text as it is, or in ASCII where the terminal's encoding lacks a glyph of it."""
     try:
-        text.encode(sys.stdout.encoding or "ascii")
+        text.encode(getattr(sys.stdout, "encoding", None) or "ascii")
     except UnicodeEncodeError:
         return to_ascii(text)
     return text
@@ -36,6 +38,7 @@ def printable(text: str) -> str:
 
 def table(rows: Sequence[Sequence[str]], right: frozenset[int] = frozenset()) -> str:
     """Rows in columns two spaces apart; the columns in `right` are right-aligned."""
+    rows = [[_one_line(cell) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return "\n".join(
         "  ".join(
@@ -44,6 +47,11 @@ def table(rows: Sequence[Sequence[str]], right: frozenset[int] = frozenset()) ->
         ).rstrip()
         for row in rows
     )
+
+
+def _one_line(cell: str) -> str:
+    """The cell without control characters: a name in a mailed file may hold an escape sequence."""
+    return "".join(char if char.isprintable() or char == THIN else "?" for char in cell)
 
 
 def devices_text(devices: list[dict[str, Any]], problem: str | None) -> str:
@@ -98,7 +106,7 @@ def sessions_text(sessions: list[dict[str, Any]]) -> str:
             (
                 session["id"],
                 session["created_utc"],
-                ", ".join(session["devices"]),
+                _counted(session["devices"]),
                 session["workload"] or DASH,
                 session["protocol"],
                 session["state"],
@@ -107,6 +115,12 @@ def sessions_text(sessions: list[dict[str, Any]]) -> str:
             )
         )
     return printable(table(rows, frozenset({6})))
+
+
+def _counted(names: Sequence[str]) -> str:
+    """`8 x SYNTHETIC GeForce RTX 5090`."""
+    counts = Counter(names)
+    return ", ".join(f"{n} x {name}" if n > 1 else name for name, n in counts.items())
 
 
 def result_text(document: dict[str, Any], path: Path) -> str:
@@ -123,9 +137,11 @@ def result_text(document: dict[str, Any], path: Path) -> str:
 def verdict_text(line: dict[str, Any]) -> str:
     """One line of `heatsoak judge`."""
     words = [line["file"], line["device"], line["state"]]
+    if line["provenance"] == "synthetic":
+        words.insert(2, "SYNTHETIC")
     if line["state"] == "steady":
         words.append(f"frozen at {duration(line['frozen_at_s'])}")
-    for name, unit in (("throughput", "units/s"), ("power_w", "W")):
+    for name, unit in (("throughput", f"{line['unit']}/s"), ("power_w", "W")):
         figure = line[name]
         if figure and line["state"] == "steady":
             mean, u95 = figure["mean"], figure["u95"]
@@ -140,6 +156,8 @@ def _headline(document: dict[str, Any]) -> str:
     if session["protocol"] == "smoke":
         marks.add("SMOKE")
     words = [f"session {session['id']}", session["protocol"], session["state"].upper()]
+    if session["name"]:
+        words.insert(1, _one_line(session["name"]))
     return "  ".join([*words, *sorted(marks)])
 
 

@@ -209,7 +209,10 @@ def _context_rows(view: RunView, document: Data | None, device_id: str, width: i
     has_power = sample is not None and sample.power_w is not None
     row("energy", _energy_words(data, has_power=has_power))
     is_reported = view.throttle_frac(device_id) is not None
-    row("throttled", _throttle_words(data) if is_reported else _throttle_words({}))
+    if is_reported and data.get("throttle") is None:
+        row("throttled", "no window judged yet")
+    else:
+        row("throttled", _throttle_words(data if is_reported else {}))
     if (job := _job_of(document, device_id)) is not None:
         row("MFU", _mfu_words(job.get("mfu")))
         if (integrity := job.get("integrity")) is not None:
