@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 import threading
 from contextlib import suppress
 from typing import TYPE_CHECKING
@@ -14,6 +13,7 @@ from heatsoak.recorder import client
 from heatsoak.session import store
 from heatsoak.session.tail import Tail
 from heatsoak.steady_state.verdict import FINAL_STATES
+from heatsoak_tui.cli.narration import say
 from heatsoak_tui.format import DASH, duration, number
 from heatsoak_tui.run_view import RunView
 
@@ -75,11 +75,6 @@ class Interrupts:
             say("the run is ending already")
 
 
-def say(text: str) -> None:
-    """One line of narration."""
-    print(text, file=sys.stderr, flush=True)
-
-
 def follow(running: client.Running) -> None:
     """Print lines until the run is over; Ctrl-C stops it."""
     tail = Tail(running.path)
@@ -118,15 +113,16 @@ def device_line(view: RunView, device_id: str) -> str:
     sample = view.latest(device_id)
     verdict = view.verdict(device_id)
     info = view.device(device_id)
-    figures = [
-        _figure(view.rate(device_id), f"{view.unit(device_id)}/s"),
-        _figure(sample.power_w if sample else None, "W"),
-        _figure(sample.temperature_c if sample else None, "°C"),
-        _figure(sample.sm_clock_mhz if sample else None, "MHz"),
-    ]
-    # Once a state is final the load may be gone: readings of now would pass for its figures.
-    is_live = view.state(device_id) not in FINAL_STATES
-    known = "  ".join(figure for figure in figures if figure and is_live) or DASH
+    if view.state(device_id) in FINAL_STATES:
+        figures = []  # The load may be gone: readings of now would pass for the frozen numbers.
+    else:
+        figures = [
+            _figure(view.rate(device_id), f"{view.unit(device_id)}/s"),
+            _figure(sample.power_w if sample else None, "W"),
+            _figure(sample.temperature_c if sample else None, "°C"),
+            _figure(sample.sm_clock_mhz if sample else None, "MHz"),
+        ]
+    known = "  ".join(filter(None, figures)) or DASH
     reason = f"  {verdict.reason}" if verdict else ""
     label = f"{view.state(device_id):10s}  {device_id} {info.name}"
     return f"{duration(view.now_s)}  {label}  {known}{reason}"

@@ -20,7 +20,7 @@ exit codes:
   3    ended without steady state
   4    the workload failed
   5    a device was lost or is unavailable
-  130  interrupted by the user"""
+  130  interrupted: by the user, or because it could not be recorded to its end"""
 
 DEVICES_HELP = (
     "0,2 | NVML UUIDs or their prefixes | all | cpu | synthetic:CARD[xN]; default: the best device"

@@ -15,6 +15,7 @@ from heatsoak.session.library import find_session
 from heatsoak.session.result import exit_code, load_result
 from heatsoak.telemetry.discovery import best_device
 from heatsoak_tui.cli import headless
+from heatsoak_tui.cli.narration import say, tell_crashed
 from heatsoak_tui.cli.text import result_text
 
 if TYPE_CHECKING:
@@ -47,9 +48,9 @@ def run(arguments: argparse.Namespace) -> int:
     """`heatsoak run`."""
     running = client.start(plan_of(arguments))
     for notice in running.notices:
-        headless.say(notice)
+        say(notice)
     if arguments.detach:
-        headless.say(f"recording; `heatsoak attach {running.id}` shows it")
+        say(f"recording; `heatsoak attach {running.id}` shows it")
         print(
             json.dumps({"id": running.id, "session": str(running.path), "pid": running.pid})
             if arguments.json
@@ -79,8 +80,7 @@ def stop(arguments: argparse.Namespace) -> int:
 
 
 def _find_running(reference: str | None) -> client.Running:
-    for notice in client.clear_crashed():
-        headless.say(notice)
+    tell_crashed()
     try:
         return client.find_running(reference)
     except UsageError:
@@ -120,7 +120,7 @@ def plan_of(arguments: argparse.Namespace) -> Plan:
 
 
 def _follow(running: client.Running, *, as_json: bool) -> int:
-    headless.say(f"recording to {running.path}")
+    say(f"recording to {running.path}")
     headless.follow(running)
     document = load_result(running.path)
     if as_json:

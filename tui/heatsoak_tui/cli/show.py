@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 from heatsoak.errors import UsageError
 from heatsoak.launch.catalog import training_problem
 from heatsoak.launch.catalog import workloads as all_workloads
-from heatsoak.recorder import client
 from heatsoak.session.library import find_session, list_sessions
 from heatsoak.session.rejudge import judge_file
 from heatsoak.session.result import load_result
 from heatsoak.telemetry import discovery
 from heatsoak.telemetry.device import DeviceLostError, DeviceReadError
+from heatsoak_tui.cli.narration import say, tell_crashed
 from heatsoak_tui.cli.text import (
     devices_text,
     result_text,
@@ -50,7 +50,7 @@ def _reading(device: Device) -> dict[str, Any] | None:
     try:
         reading = asdict(device.read(0.0))
     except (DeviceLostError, DeviceReadError) as error:
-        print(f"{device.info.device_id}: {error}", file=sys.stderr)
+        say(f"{device.info.device_id}: {error}")
         return None
     return {key: value for key, value in reading.items() if key not in ("t_s", "device_id")}
 
@@ -69,8 +69,7 @@ def workloads(arguments: argparse.Namespace) -> int:
 
 def sessions(arguments: argparse.Namespace) -> int:
     """`heatsoak sessions`: the sessions folder, newest first."""
-    for notice in client.clear_crashed():
-        print(notice, file=sys.stderr)
+    tell_crashed()
     rows = [asdict(summary) for summary in list_sessions()]
     if arguments.json:
         _print_json({"schema": "heatsoak-sessions/1", "sessions": rows})
@@ -81,8 +80,7 @@ def sessions(arguments: argparse.Namespace) -> int:
 
 def result(arguments: argparse.Namespace) -> int:
     """`heatsoak result`: what one session found."""
-    for notice in client.clear_crashed():
-        print(notice, file=sys.stderr)
+    tell_crashed()
     path = find_session(arguments.session)
     document = load_result(path)
     if arguments.json:
@@ -100,7 +98,7 @@ def judge(arguments: argparse.Namespace) -> int:
             for line in judge_file(Path(file), arguments.protocol):
                 print(json.dumps(line) if arguments.json else verdict_text(line), flush=True)
         except UsageError as error:
-            print(f"heatsoak: {error}", file=sys.stderr)
+            say(f"heatsoak: {error}")
             code = error.exit_code
     return code
 
