@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 
-from heatsoak.profiles import card_profiles
+from heatsoak.profiles.cards import card_profiles
 from heatsoak.steady_state.judge import Judge
 from heatsoak.steady_state.protocols import PROTOCOLS
 from heatsoak.telemetry.device import DeviceInfo

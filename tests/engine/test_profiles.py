@@ -12,7 +12,7 @@ import pytest
 
 import heatsoak
 from heatsoak.errors import UsageError
-from heatsoak.profiles import card_for_name, card_profiles, load_card
+from heatsoak.profiles.cards import card_for_name, card_profiles, load_card
 
 OWN = """
 schema: heatsoak-card/1
@@ -135,7 +135,7 @@ def test_two_files_of_one_id_are_refused(own_cards):
 
 
 def test_importing_reads_nothing():
-    code = "import sys, heatsoak.profiles; print('yaml' in sys.modules)"
+    code = "import sys, heatsoak.profiles.cards; print('yaml' in sys.modules)"
     done = subprocess.run(
         [sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True
     )
@@ -143,13 +143,15 @@ def test_importing_reads_nothing():
 
 
 def test_an_installed_package_reads_its_own_copy(tmp_path):
-    # As a wheel lays it out: the data folder lies beside the module of the same name.
+    # As a wheel lays it out: the data lies inside the package of the same name.
     package = Path(heatsoak.__file__).parent
     shutil.copytree(package, tmp_path / "heatsoak", ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copytree(package.parents[1] / "profiles", tmp_path / "heatsoak" / "profiles")
+    shutil.copytree(
+        package.parents[1] / "profiles", tmp_path / "heatsoak" / "profiles", dirs_exist_ok=True
+    )
     (tmp_path / "heatsoak" / "profiles" / "cards" / "rtx-5090.yaml").unlink()
     code = (
-        "import heatsoak.profiles as p; cards = p.card_profiles(); "
+        "import heatsoak.profiles.cards as p; cards = p.card_profiles(); "
         "print(p.__file__, len(cards), 'rtx-5090' in cards)"
     )
     done = subprocess.run(
@@ -160,4 +162,8 @@ def test_an_installed_package_reads_its_own_copy(tmp_path):
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert done.stdout.split() == [str(tmp_path / "heatsoak" / "profiles.py"), "15", "False"]
+    assert done.stdout.split() == [
+        str(tmp_path / "heatsoak" / "profiles" / "cards.py"),
+        "15",
+        "False",
+    ]

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from heatsoak.errors import UsageError
-from heatsoak.profiles import card_profiles
+from heatsoak.profiles.cards import card_profiles
 from heatsoak.telemetry.device import DeviceLostError
 from heatsoak.telemetry.sample import READINGS
 from heatsoak.telemetry.thermal_model import STEP_S, ThermalModel

@@ -4,7 +4,7 @@ import pytest
 
 from heatsoak.launch.catalog import find_workload, make_recipe
 from heatsoak.launch.synthetic import SyntheticJob
-from heatsoak.profiles import card_profiles
+from heatsoak.profiles.cards import card_profiles
 from heatsoak.telemetry.discovery import open_devices
 
 

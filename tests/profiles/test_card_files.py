@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from heatsoak.profiles import card_for_name, card_profiles, load_card
+from heatsoak.profiles.cards import card_for_name, card_profiles, load_card
 
 FOLDER = Path(__file__).resolve().parents[2] / "profiles" / "cards"
 PATHS = sorted(FOLDER.glob("*.yaml"))

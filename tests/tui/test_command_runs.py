@@ -13,7 +13,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from heatsoak.profiles import card_profiles
+from heatsoak.profiles.cards import card_profiles
 from heatsoak.telemetry.discovery import open_devices
 
 HEATSOAK = str(Path(sys.executable).with_name("heatsoak"))

@@ -10,7 +10,7 @@ import math
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from heatsoak.profiles import card_profiles
+from heatsoak.profiles.cards import card_profiles
 from heatsoak.session import codec
 from heatsoak.session.access import reading, session_meta
 from heatsoak.session.queries import jobs_of, last_verdicts

@@ -6,7 +6,7 @@ import difflib
 from typing import TYPE_CHECKING
 
 from heatsoak.errors import DeviceUnavailableError, UsageError
-from heatsoak.profiles import card_profiles
+from heatsoak.profiles.cards import card_profiles
 from heatsoak.telemetry.vendors import cpu, nvidia, synthetic
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from heatsoak.errors import DeviceUnavailableError
-from heatsoak.profiles import card_for_name
+from heatsoak.profiles.cards import card_for_name
 from heatsoak.telemetry.device import DeviceInfo, DeviceLostError, DeviceReadError
 from heatsoak.telemetry.sample import DeviceSample
 

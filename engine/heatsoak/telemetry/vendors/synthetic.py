@@ -29,7 +29,7 @@ from heatsoak.units import BYTES_PER_GIB
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from heatsoak.profiles import CardProfile
+    from heatsoak.profiles.cards import CardProfile
 
 UNIT = "tokens"
 """What `units_done` counts."""

@@ -6,18 +6,18 @@ over a shipped one of the same id. An unknown figure is absent, never guessed.
 
 from __future__ import annotations
 
-import os
 import re
 from dataclasses import dataclass, field
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeGuard
 
 from heatsoak.errors import UsageError
+from heatsoak.profiles.files import read_yaml, shipped_folder, user_folder
 from heatsoak.units import BYTES_PER_MIB
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
 SCHEMA = "heatsoak-card/1"
 MEMORY_TOLERANCE_FRAC = 0.1
@@ -95,7 +95,7 @@ def card_profiles() -> dict[str, CardProfile]:
     Raises:
         UsageError: a file is no card profile; the text says which, and what is wrong in it.
     """
-    return dict(_load(_shipped_folder(), _user_folder()))
+    return dict(_load(shipped_folder() / "cards", user_folder() / "cards"))
 
 
 def card_for_name(nvml_name: str, memory_bytes: int | None) -> CardProfile | None:
@@ -122,36 +122,14 @@ def load_card(path: Path, provenance: Literal["shipped", "user"] = "user") -> Ca
     Raises:
         UsageError: it cannot be read or is no card profile.
     """
-    import yaml  # here: it costs 20 ms, and most commands need no profile
-
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
-        document = yaml.load(path.read_text(encoding="utf-8"), Loader=loader)
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        text = str(error).replace("\n", " ")
-        raise UsageError(f"card profile {path} cannot be read: {text}") from error
-    try:
-        return _parse(document, provenance)
+        return _parse(read_yaml(path, "card profile"), provenance)
     except _SchemaError as error:
         raise UsageError(f"card profile {path}: {error}") from error
 
 
 class _SchemaError(Exception):
     """What is wrong in a card profile, without the name of its file."""
-
-
-def _shipped_folder() -> Path:
-    """The checkout's `profiles/cards`, which an editable install's copy lags behind; else ours."""
-    package = Path(__file__).resolve().parent
-    checkout = package.parent.parent
-    if (checkout / "pyproject.toml").is_file() and (checkout / "profiles" / "cards").is_dir():
-        return checkout / "profiles" / "cards"
-    return package / "profiles" / "cards"
-
-
-def _user_folder() -> Path:
-    base = os.environ.get("XDG_CONFIG_HOME") or "~/.config"
-    return Path(base).expanduser() / "heatsoak" / "cards"
 
 
 @cache

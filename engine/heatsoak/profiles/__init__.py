@@ -1,0 +1,1 @@
+"""What is known before measuring: cards and whatever else ships as YAML under `profiles/`."""
