@@ -17,6 +17,7 @@ from textual.app import App
 from textual.theme import Theme
 from typing_extensions import override
 
+from heatsoak.profiles.files import user_folder
 from heatsoak.session.result import exit_code
 from heatsoak.session.tail import Tail
 from heatsoak_tui.format import number
@@ -321,10 +322,9 @@ def theme_name(environment: Environment) -> str:
 
 def user_keymap(environment: Environment) -> dict[str, str]:
     """`keys.yaml` of the settings folder: key by binding id; nothing when it is not readable."""
-    config = environment.get("XDG_CONFIG_HOME", "")
-    base = Path(config) if config.startswith("/") else Path.home() / ".config"
+    path = user_folder(environment) / "keys.yaml"
     try:
-        found = yaml.safe_load((base / "heatsoak" / "keys.yaml").read_text(encoding="utf-8"))
+        found = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, yaml.YAMLError):
         return {}
     return {str(k): str(v) for k, v in found.items()} if isinstance(found, dict) else {}

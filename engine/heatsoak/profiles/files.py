@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from heatsoak.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 
 def shipped_folder() -> Path:
@@ -20,10 +24,13 @@ def shipped_folder() -> Path:
     return package
 
 
-def user_folder() -> Path:
-    """The folder of the user's own files and settings: `$XDG_CONFIG_HOME/heatsoak`."""
-    base = os.environ.get("XDG_CONFIG_HOME") or "~/.config"
-    return Path(base).expanduser() / "heatsoak"
+def user_folder(environment: Mapping[str, str] = os.environ) -> Path:
+    """The folder of the user's own files and settings: `$XDG_CONFIG_HOME/heatsoak`.
+
+    A relative `XDG_CONFIG_HOME` is ignored, as its specification demands.
+    """
+    base = environment.get("XDG_CONFIG_HOME", "")
+    return (Path(base) if base.startswith("/") else Path.home() / ".config") / "heatsoak"
 
 
 def read_yaml(path: Path, what: str) -> object:

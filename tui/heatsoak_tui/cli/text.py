@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections import Counter
 from typing import TYPE_CHECKING, Any
@@ -52,6 +53,12 @@ def table(rows: Sequence[Sequence[str]], right: frozenset[int] = frozenset()) ->
 def _one_line(cell: str) -> str:
     """The cell without control characters: a name in a mailed file may hold an escape sequence."""
     return "".join(char if char.isprintable() or char == THIN else "?" for char in cell)
+
+
+def print_json(document: dict[str, Any]) -> None:
+    """One JSON document on stdout."""
+    json.dump(document, sys.stdout, indent=2, default=str)
+    print()
 
 
 def devices_text(devices: list[dict[str, Any]], problem: str | None) -> str:
