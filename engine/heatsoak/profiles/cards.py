@@ -9,9 +9,11 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from functools import cache
-from typing import TYPE_CHECKING, Any, Literal, TypeGuard
+from typing import TYPE_CHECKING, Any, Literal
 
 from heatsoak.errors import UsageError
+from heatsoak.profiles import checks
+from heatsoak.profiles.checks import SchemaError, is_number, known, mapping, optional_text, text
 from heatsoak.profiles.files import read_yaml, shipped_folder, user_folder
 from heatsoak.units import BYTES_PER_MIB
 
@@ -124,12 +126,8 @@ def load_card(path: Path, provenance: Literal["shipped", "user"] = "user") -> Ca
     """
     try:
         return _parse(read_yaml(path, "card profile"), provenance)
-    except _SchemaError as error:
+    except SchemaError as error:
         raise UsageError(f"card profile {path}: {error}") from error
-
-
-class _SchemaError(Exception):
-    """What is wrong in a card profile, without the name of its file."""
 
 
 @cache
@@ -167,29 +165,28 @@ def _memory_fits(card: CardProfile, memory_bytes: int | None) -> bool:
 
 
 def _parse(document: object, provenance: Literal["shipped", "user"]) -> CardProfile:
-    top = _mapping(document, "the file")
-    _known(top, _TOP_KEYS, "the file")
-    if top.get("schema") != SCHEMA:
-        raise _SchemaError(f"schema is {top.get('schema')!r}, this version reads {SCHEMA!r}")
-    card_id = _text(top.get("id"), "id")
+    top = mapping(document, "the file")
+    known(top, _TOP_KEYS, "the file")
+    checks.schema(top, SCHEMA)
+    card_id = text(top.get("id"), "id")
     if not re.fullmatch(r"[a-z0-9][a-z0-9-]*", card_id):
-        raise _SchemaError(f"id {card_id!r} must be lower-case letters, digits and hyphens")
-    nvml = _mapping(top.get("nvml", {}), "nvml")
-    _known(nvml, ("names", "sources", "note"), "nvml")
+        raise SchemaError(f"id {card_id!r} must be lower-case letters, digits and hyphens")
+    nvml = mapping(top.get("nvml", {}), "nvml")
+    known(nvml, ("names", "sources", "note"), "nvml")
     names = nvml.get("names", [])
     if not isinstance(names, list):
-        raise _SchemaError("nvml.names must be a list of whole NVML names")
-    texts = _mapping(top.get("sources", {}), "sources")
-    named = _mapping(top.get("facts", {}), "facts")
-    _known(named, (*_NUMBERS, *_TEXTS, *_FLAGS), "facts")
+        raise SchemaError("nvml.names must be a list of whole NVML names")
+    texts = mapping(top.get("sources", {}), "sources")
+    named = mapping(top.get("facts", {}), "facts")
+    known(named, (*_NUMBERS, *_TEXTS, *_FLAGS), "facts")
     facts = {name: _fact(name, entry, texts) for name, entry in named.items()}
     pcie_gen, pcie_width = _pcie(facts)
     memory_mib = _upper(facts, "memory_total_mib")
     return CardProfile(
         id=card_id,
-        name=_text(top.get("name"), "name"),
-        tier=_optional_text(top.get("tier"), "tier"),
-        nvml_names=tuple(_text(name, "nvml.names") for name in names),
+        name=text(top.get("name"), "name"),
+        tier=optional_text(top.get("tier"), "tier"),
+        nvml_names=tuple(text(name, "nvml.names") for name in names),
         architecture=_string(facts, "architecture"),
         compute_capability=_string(facts, "compute_capability"),
         memory_total_bytes=None if memory_mib is None else round(memory_mib * BYTES_PER_MIB),
@@ -209,18 +206,18 @@ def _parse(document: object, provenance: Literal["shipped", "user"]) -> CardProf
 def _fact(name: str, entry: object, texts: Mapping[str, Any]) -> Fact:
     if not isinstance(entry, dict):
         return Fact(_value(name, entry))
-    _known(entry, ("value", "sources", "note", "confidence"), f"facts.{name}")
+    known(entry, ("value", "sources", "note", "confidence"), f"facts.{name}")
     keys = entry.get("sources", [])
     if not isinstance(keys, list):
-        raise _SchemaError(f"facts.{name}.sources must be a list of names under sources")
+        raise SchemaError(f"facts.{name}.sources must be a list of names under sources")
     unknown = [key for key in keys if key not in texts]
     if unknown:
-        raise _SchemaError(f"facts.{name} names the source {unknown[0]!r}, not under sources")
+        raise SchemaError(f"facts.{name} names the source {unknown[0]!r}, not under sources")
     return Fact(
         value=_value(name, entry.get("value")),
         sources=tuple(str(texts[key]) for key in keys),
-        note=_optional_text(entry.get("note"), f"facts.{name}.note"),
-        confidence=_optional_text(entry.get("confidence"), f"facts.{name}.confidence"),
+        note=optional_text(entry.get("note"), f"facts.{name}.note"),
+        confidence=optional_text(entry.get("confidence"), f"facts.{name}.confidence"),
     )
 
 
@@ -228,45 +225,19 @@ def _value(name: str, value: object) -> FactValue:
     if value is None:
         return None
     if name in _NUMBERS:
-        if isinstance(value, list) and len(value) == 2 and all(map(_is_number, value)):
+        if isinstance(value, list) and len(value) == 2 and all(map(is_number, value)):
             low, high = (float(part) for part in value)
             if low > high:
-                raise _SchemaError(f"facts.{name} is a range from high to low: {value}")
+                raise SchemaError(f"facts.{name} is a range from high to low: {value}")
             return (low, high)
-        if _is_number(value):
+        if is_number(value):
             return float(value)
-        raise _SchemaError(f"facts.{name} must be a number or [low, high], not {value!r}")
+        raise SchemaError(f"facts.{name} must be a number or [low, high], not {value!r}")
     if name in _FLAGS:
         if isinstance(value, bool):
             return value
-        raise _SchemaError(f"facts.{name} must be true or false, not {value!r}")
-    return _text(value, f"facts.{name}")
-
-
-def _is_number(value: object) -> TypeGuard[float]:
-    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 1e9
-
-
-def _mapping(value: object, where: str) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        raise _SchemaError(f"{where} must be a mapping of names to values")
-    return value
-
-
-def _known(mapping: Mapping[str, Any], keys: tuple[str, ...], where: str) -> None:
-    for key in mapping:
-        if key not in keys:
-            raise _SchemaError(f"{where} has the unknown key {key!r}; known: {', '.join(keys)}")
-
-
-def _text(value: object, where: str) -> str:
-    if not isinstance(value, str) or not value:
-        raise _SchemaError(f"{where} must be text in quotes, not {value!r}")
-    return value
-
-
-def _optional_text(value: object, where: str) -> str | None:
-    return None if value is None else _text(value, where)
+        raise SchemaError(f"facts.{name} must be true or false, not {value!r}")
+    return text(value, f"facts.{name}")
 
 
 def _string(facts: Mapping[str, Fact], name: str) -> str | None:
@@ -296,5 +267,5 @@ def _pcie(facts: Mapping[str, Fact]) -> tuple[int | None, int | None]:
         return None, None
     match = re.fullmatch(r"(\d)\.0 x(\d+)", text)
     if match is None:
-        raise _SchemaError(f"facts.pcie must read like '5.0 x16', not {text!r}")
+        raise SchemaError(f"facts.pcie must read like '5.0 x16', not {text!r}")
     return int(match[1]), int(match[2])
