@@ -30,7 +30,7 @@ def test_the_tables_are_those_of_the_design(tables):
         "meta", "devices", "jobs", "job_devices", "samples", "steps", "phases", "rollups", "events",
         "verdicts", "results", "environment", "annotations", "log",
     }  # fmt: skip
-    assert (APPLICATION_ID.to_bytes(4, "big"), VERSION) == (b"HEAT", 1)
+    assert (APPLICATION_ID.to_bytes(4, "big"), VERSION) == (b"HEAT", 2)
 
 
 def test_every_reading_has_its_column_and_may_be_null(tables):

@@ -63,7 +63,7 @@ def sample_values(sample: DeviceSample) -> Values:
 
 
 def sample_of(row: Values) -> DeviceSample:
-    """The reading of a row of `samples`."""
+    """The reading of a row of `samples`; readings that an earlier version did not know are None."""
     reasons = row[_THROTTLE]
     decoded = None if reasons is None else _split(reasons)
     return DeviceSample(*row[:_THROTTLE], decoded, *row[_THROTTLE + 1 :])  # type: ignore[call-arg]

@@ -6,8 +6,17 @@ from heatsoak.telemetry.sample import READINGS
 
 APPLICATION_ID = 0x48454154
 """`HEAT`: what tells a session file from any other SQLite file."""
-VERSION = 1
+VERSION = 2
 """`user_version`; raised with every change of the tables."""
+UPGRADES: dict[int, tuple[str, ...]] = {
+    1: (
+        "ALTER TABLE samples ADD COLUMN power_instant_w REAL",
+        "ALTER TABLE samples ADD COLUMN memory_temperature_c REAL",
+        "ALTER TABLE samples ADD COLUMN temperature_margin_c REAL",
+    ),
+}
+"""What makes a file of each earlier version one of the next, on a copy. New readings come last, so
+that a row of an earlier version is the beginning of one of today's and can be read as it is."""
 META_KEYS = (
     "id", "created_utc", "host", "protocol", "heatsoak_version", "speed", "seed", "state",
 )  # fmt: skip

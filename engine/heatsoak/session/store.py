@@ -21,7 +21,7 @@ from heatsoak.session.insert import insert, many, put_jobs, set_meta
 from heatsoak.session.queries import last_t_s, last_verdicts
 from heatsoak.session.rollup import Rollups
 from heatsoak.session.rows import EventRow
-from heatsoak.session.schema import APPLICATION_ID, TABLES, VERSION
+from heatsoak.session.schema import APPLICATION_ID, TABLES, UPGRADES, VERSION
 from heatsoak.session.wal import beside, is_busy, leave_wal, transaction, uri
 from heatsoak.steady_state.verdict import FINAL_STATES, Verdict
 
@@ -260,6 +260,8 @@ def _interrupt(connection: sqlite3.Connection) -> bool:
 def copy_session(path: Path, copy: Path) -> None:
     """Copy a session, also one that is being recorded, by `VACUUM INTO`.
 
+    The copy of one that an earlier heatsoak made is brought up to today's version.
+
     Raises:
         UsageError: the copy exists or cannot be written, or `path` is no session.
     """
@@ -272,6 +274,24 @@ def copy_session(path: Path, copy: Path) -> None:
         except sqlite3.Error as error:
             _remove(copy)
             raise UsageError(f"cannot copy to {copy}: {_words(error)}") from None
+    _upgrade(copy)
+
+
+def _upgrade(path: Path) -> None:
+    """Bring a file that is nobody's yet up to today's version."""
+    try:
+        with closing(_connect_rw(path.resolve(), timeout_s=0.0)) as connection:
+            (version,) = connection.execute("PRAGMA user_version").fetchone()
+            if version == VERSION:
+                return
+            with transaction(connection):
+                for earlier in range(version, VERSION):
+                    for statement in UPGRADES[earlier]:
+                        connection.execute(statement)
+                connection.execute(f"PRAGMA user_version={VERSION}")
+    except sqlite3.Error as error:
+        _remove(path)
+        raise UsageError(f"cannot copy to {path}: {_words(error)}") from None
 
 
 def _is_database(path: Path) -> bool:

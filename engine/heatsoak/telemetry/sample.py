@@ -14,7 +14,8 @@ class DeviceSample:
     device_id: str
     """The device, as `DeviceInfo.device_id`."""
     power_w: float | None = None
-    """Board power, averaged as the driver averages it (`nvidia-smi`: power.draw); CPU: package."""
+    """Power (`nvidia-smi`: power.draw), averaged as `DeviceInfo.power_method` says and of what
+    `DeviceInfo.power_scope` says; CPU: package."""
     energy_j: float | None = None
     """Total energy counter since an arbitrary origin; may restart
     (`nvmlDeviceGetTotalEnergyConsumption`)."""
@@ -41,6 +42,18 @@ class DeviceSample:
     """Current PCIe lanes (`pcie.link.width.current`)."""
     pstate: int | None = None
     """Performance state, 0 is the highest (`pstate`)."""
+    power_instant_w: float | None = None
+    """Power at this instant (`power.draw.instant`), where the driver tells it apart from
+    `power_w`, which is then an average over about a second."""
+    memory_temperature_c: float | None = None
+    """Temperature of the memory (`temperature.memory`), where NVML itself reports it."""
+    temperature_margin_c: float | None = None
+    """How many degrees the device may still warm before it slows itself down
+    (`temperature.gpu.tlimit`); read only where no absolute limit is known, and 0 or less once it
+    has been reached."""
+    rejected: tuple[str, ...] = ()
+    """What the driver answered that cannot be, in words (a temperature of 127 degrees, the largest
+    integer); the readings concerned are None. Not recorded: the sampler tells of it once."""
 
 
 THROTTLE_REASONS = (
@@ -54,5 +67,7 @@ THROTTLE_REASONS = (
 """Names of the reasons, as `nvidia-smi` spells them. Idle, application-clock and display-clock bits
 are states, not throttling, and are left out."""
 
-READINGS = tuple(f.name for f in fields(DeviceSample) if f.name not in ("t_s", "device_id"))
+READINGS = tuple(
+    f.name for f in fields(DeviceSample) if f.name not in ("t_s", "device_id", "rejected")
+)
 """Names of the readings, in the order of their columns in the session file."""

@@ -28,6 +28,9 @@ _NOT_OF_A_CPU = (
     "pcie_gen",
     "pcie_width",
     "pstate",
+    "power_instant_w",
+    "memory_temperature_c",
+    "temperature_margin_c",
 )
 
 
@@ -102,6 +105,9 @@ class CpuDevice:
             utilization_pct=self._read_load_pct(),
             memory_used_bytes=self._psutil.virtual_memory().used,
         )
+
+    def health(self) -> None:
+        """A CPU counts no defects that could be read here."""
 
     def close(self) -> None:
         """Close the files."""

@@ -255,6 +255,9 @@ class SyntheticCard:
             self._stuck = None
             return self._sample(t_s)
 
+    def health(self) -> None:
+        """Arithmetic has no defects to count."""
+
     def close(self) -> None:
         """Let go of the card; a reading that hangs returns."""
         self._closed.set()
