@@ -2,19 +2,10 @@
 
 from __future__ import annotations
 
-import json
-import os
-import shutil
-import subprocess
-import sys
-from dataclasses import dataclass
-from pathlib import Path
-
 import pytest
 
 from heatsoak.telemetry.vendors.nvidia import decode_reasons
 
-SOURCE = Path(__file__).resolve().parents[1] / "nvml_emulator" / "nvml_emulator.c"
 MIB = 1024 * 1024
 
 RTX_5090 = """
@@ -73,56 +64,15 @@ def refusal(spec):
 """
 
 
-def compile_emulator(folder: Path, hidden: tuple[str, ...] = ()) -> None:
-    """Build libnvidia-ml.so.1 in `folder`, without the symbols in `hidden`."""
-    compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
-    if compiler is None:
-        pytest.fail("the NVML emulator needs a C compiler: install one as `cc` (package gcc)")
-    command = [compiler, "-std=c11", "-Wall", "-Wextra", "-O1", "-shared", "-fPIC"]
-    if hidden:
-        names = " ".join(f"{name};" for name in hidden)
-        (folder / "symbols.map").write_text(f"{{ local: {names} }};\n")
-        command.append(f"-Wl,--version-script={folder / 'symbols.map'}")
-    command += ["-pthread", "-o", str(folder / "libnvidia-ml.so.1"), str(SOURCE)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-
-
-@dataclass
-class Emulator:
-    library: Path
-    scenario: Path
-
-    def run(self, code: str, scenario: str, library: Path | None = None) -> object:
-        """What `code` prints as JSON in a process whose NVML answers by `scenario`."""
-        self.scenario.write_text(scenario)
-        environment = {
-            **os.environ,
-            "LD_LIBRARY_PATH": str(library or self.library),
-            "NVML_EMULATOR_SCENARIO": str(self.scenario),
-        }
-        done = subprocess.run(
-            [sys.executable, "-P", "-c", PRELUDE + code],
-            env=environment,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=60,
-        )
-        assert done.returncode == 0, done.stderr
-        return json.loads(done.stdout)
-
-
-@pytest.fixture(scope="session")
-def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("nvml")
-    compile_emulator(folder)
-    return folder
-
-
 @pytest.fixture
-def emulator(library: Path, tmp_path: Path) -> Emulator:
-    return Emulator(library, tmp_path / "scenario.txt")
+def emulator(nvml):
+    """Runs code behind the prelude in a process whose NVML answers by a scenario."""
+
+    class Emulator:
+        def run(self, code: str, scenario: str) -> object:
+            return nvml.run(PRELUDE + code, scenario)
+
+    return Emulator()
 
 
 def without(scenario: str, *functions: str) -> str:
@@ -234,24 +184,17 @@ print(json.dumps([asdict(device.info), asdict(device.read(1.0))]))
     assert absent - newer == set(info["missing"])
 
 
-def test_an_old_driver_without_newer_functions_is_read_through_its_older_ones(emulator, tmp_path):
-    compile_emulator(
-        tmp_path,
-        hidden=(
-            "nvmlDeviceGetMemoryInfo_v2",
-            "nvmlDeviceGetCurrentClocksEventReasons",
-            "nvmlDeviceGetNumFans",
-            "nvmlDeviceGetMinMaxFanSpeed",
-            "nvmlDeviceGetTotalEnergyConsumption",
-        ),
-    )
+def test_an_old_driver_without_newer_functions_is_read_through_its_older_ones(emulator):
     info, sample = emulator.run(
         """
 device = NvidiaDevice(0)
 print(json.dumps([asdict(device.info), asdict(device.read(1.0))]))
 """,
-        RTX_5090.format(n=0),
-        library=tmp_path,
+        RTX_5090.format(n=0)
+        + """
+without nvmlDeviceGetMemoryInfo_v2 nvmlDeviceGetCurrentClocksEventReasons
+without nvmlDeviceGetNumFans nvmlDeviceGetMinMaxFanSpeed nvmlDeviceGetTotalEnergyConsumption
+""",
     )
     assert info["missing"] == {"energy_j": "this driver has no such function"}
     assert sample["memory_used_bytes"] == 21_000_000_000
@@ -449,10 +392,9 @@ print(json.dumps([discovery.nvidia_problem(),
     assert words in one[1]
 
 
-def test_a_library_too_old_to_start_is_one_sentence(emulator, tmp_path):
-    compile_emulator(tmp_path, hidden=("nvmlInitWithFlags",))
+def test_a_library_too_old_to_start_is_one_sentence(emulator):
     problem = emulator.run(
-        "print(json.dumps(discovery.nvidia_problem()))", RTX_5090.format(n=0), library=tmp_path
+        "print(json.dumps(discovery.nvidia_problem()))", "without nvmlInitWithFlags\n"
     )
     assert "too old" in problem
 

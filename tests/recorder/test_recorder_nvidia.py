@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import sqlite3
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -16,7 +14,6 @@ from heatsoak.recorder import client
 from heatsoak.recorder.plan import Plan
 from heatsoak.session.result import load_result
 
-SOURCE = Path(__file__).resolve().parents[1] / "nvml_emulator" / "nvml_emulator.c"
 CARD = """
 card {n} name NVIDIA GeForce RTX 5090
 card {n} uuid GPU-5090{n}aaa-0000-1111-2222-333333333333
@@ -31,35 +28,14 @@ TWO_CARDS = CARD.format(n=0) + CARD.format(n=1)
 FIRST_IS_LOST = TWO_CARDS + "fail 0 * 15\n"
 
 
-@pytest.fixture(scope="module")
-def library(tmp_path_factory):
-    compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
-    if compiler is None:
-        pytest.fail("the NVML emulator needs a C compiler: install one as `cc` (package gcc)")
-    folder = tmp_path_factory.mktemp("nvml")
-    built = folder / "libnvidia-ml.so.1"
-    command = [compiler, "-std=c11", "-O1", "-shared", "-fPIC", "-pthread", "-o", built, SOURCE]
-    subprocess.run(command, check=True)
-    return folder
-
-
 @pytest.fixture
-def nvml(library, tiny, tmp_path, monkeypatch):
-    """Tells the emulated NVML what to answer from now on."""
-    path = tmp_path / "scenario"
-
-    def tell(scenario):
-        new = path.with_suffix(".new")
-        new.write_text(scenario)
-        new.replace(path)
-
-    tell(TWO_CARDS)
-    monkeypatch.setenv("LD_LIBRARY_PATH", str(library))
-    monkeypatch.setenv("NVML_EMULATOR_SCENARIO", str(path))
-    return tell
+def cards(nvml, tiny):
+    """Two cards, and the workload that needs no torch; tells what NVML answers from now on."""
+    nvml.tell(TWO_CARDS)
+    return nvml.tell
 
 
-def test_each_card_has_its_own_child_that_sees_only_that_card(nvml, begin, until):
+def test_each_card_has_its_own_child_that_sees_only_that_card(cards, begin, until):
     run = begin("0,1", workload="tiny")
     until(lambda: all(job["units_done"] for job in client.status(run)["jobs"]))
     visible = sorted(_environment(pid)[b"CUDA_VISIBLE_DEVICES"] for pid in _children(run))
@@ -69,10 +45,10 @@ def test_each_card_has_its_own_child_that_sees_only_that_card(nvml, begin, until
     assert _meta(run)["state"] == "interrupted"
 
 
-def test_a_lost_card_ends_its_child_and_the_other_goes_on(nvml, begin, until):
+def test_a_lost_card_ends_its_child_and_the_other_goes_on(cards, begin, until):
     run = begin("0,1", workload="tiny")
     until(lambda: all(job["units_done"] for job in client.status(run)["jobs"]))
-    nvml(FIRST_IS_LOST)
+    cards(FIRST_IS_LOST)
     until(lambda: client.status(run)["devices"][0]["state"] == "lost")
     until(lambda: len(_children(run)) == 1)
     before = client.status(run)["jobs"][1]["units_done"]
@@ -84,25 +60,25 @@ def test_a_lost_card_ends_its_child_and_the_other_goes_on(nvml, begin, until):
     assert _meta(run)["state"] == "interrupted"
 
 
-def test_a_card_that_takes_its_workload_with_it_is_lost_not_failed(nvml, begin, until):
+def test_a_card_that_takes_its_workload_with_it_is_lost_not_failed(cards, begin, until):
     run = begin("0", workload="tiny")
     until(lambda: client.status(run)["jobs"][0]["units_done"])
     (child,) = _children(run)
     os.kill(child, signal.SIGKILL)
     until(lambda: _children(run) == [])
-    nvml(FIRST_IS_LOST)
+    cards(FIRST_IS_LOST)
     client.wait_ended(run, 15.0)
     assert _meta(run)["state"] == "lost"
 
 
-def test_a_workload_that_dies_on_a_sound_card_has_failed(nvml, begin, until):
+def test_a_workload_that_dies_on_a_sound_card_has_failed(cards, begin, until):
     run = begin("0", workload="tiny", recipe={"settings": {"behaviour": "exit=3"}})
     client.wait_ended(run, 20.0)
     assert _meta(run)["state"] == "failed"
     assert "exit status 3" in _meta(run)["end_reason"]
 
 
-def test_a_card_in_use_is_refused_by_whatever_name(nvml, begin):
+def test_a_card_in_use_is_refused_by_whatever_name(cards, begin):
     run = begin("1", workload="tiny")
     with pytest.raises(DeviceUnavailableError, match=run.id):
         client.start(Plan("GPU-50901", workload="tiny"))

@@ -1,0 +1,37 @@
+"""What all areas of tests share: NVIDIA cards that are not there."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+
+import pytest
+
+
+def _load(name, path):
+    """A module beside the tests; pytest puts none of their folders on the path."""
+    spec = importlib.util.spec_from_file_location(name, path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+nvml_emulator = _load("nvml_emulator", Path(__file__).parent / "nvml_emulator" / "emulator.py")
+
+
+@pytest.fixture(scope="session")
+def nvml_libraries(tmp_path_factory):
+    """Compiles the emulator once a session, and once more for each set of left-out symbols."""
+    return nvml_emulator.Libraries(tmp_path_factory.mktemp("nvml"))
+
+
+@pytest.fixture
+def nvml(nvml_libraries, tmp_path, monkeypatch):
+    """An emulated NVML for the processes that the test starts; `nvml.tell(...)` says the cards."""
+    emulator = nvml_emulator.Nvml(nvml_libraries, tmp_path)
+    for name, value in emulator.environment.items():
+        monkeypatch.setenv(name, value)  # so that they are taken back after the test
+    emulator.tell("")
+    return emulator
