@@ -246,6 +246,11 @@ int nvmlDeviceGetFanSpeedRPM(card_t *card, fan_speed_t *fan) {
     return ask_u32(card, "nvmlDeviceGetFanSpeedRPM", &fan->speed, 1, fan->fan);
 }
 
+/* Whether a CPU shares the module, over the chip-to-chip link of the Grace superchips. */
+int nvmlDeviceGetC2cModeInfoV(card_t *card, c2c_mode_t *mode) {
+    return ask_u32(card, "nvmlDeviceGetC2cModeInfoV", &mode->isC2cEnabled, 0);
+}
+
 /* Nanoseconds a policy has held the clock down, since an arbitrary instant in microseconds. */
 int nvmlDeviceGetViolationStatus(card_t *card, u32 policy, violation_time_t *violation) {
     violation->referenceTime = (u64)(1e6 * scenario_now_s());

@@ -35,8 +35,10 @@ class Libraries:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._objects: list[Path] = []
+        self.compiler = compiler()
+        """Command of the C compiler."""
         self.warnings = ""
-        """What the compiler said."""
+        """What it said."""
 
     def library(self, hidden: frozenset[str] = frozenset()) -> Path:
         """The folder of a library that lacks the symbols in `hidden`."""
@@ -69,7 +71,7 @@ class Libraries:
 
     def _call(self, *arguments: str) -> str:
         done = subprocess.run(
-            [*compiler(), *arguments], capture_output=True, text=True, check=False
+            [*self.compiler, *arguments], capture_output=True, text=True, check=False
         )
         if done.returncode != 0:
             raise RuntimeError(done.stderr)
@@ -80,7 +82,7 @@ class Nvml:
     """An NVML for every process that a test starts: it answers what it was last told."""
 
     def __init__(self, libraries: Libraries, folder: Path) -> None:
-        self._libraries = libraries
+        self.libraries = libraries
         self.scenario = folder / "nvml.scenario"
         """The file that is read again whenever it changes."""
         self._hidden: frozenset[str] = frozenset()
@@ -109,7 +111,7 @@ class Nvml:
     def environment(self) -> dict[str, str]:
         """What a process needs in its environment to load the emulator."""
         return {
-            "LD_LIBRARY_PATH": str(self._libraries.library(self._hidden)),
+            "LD_LIBRARY_PATH": str(self.libraries.library(self._hidden)),
             "NVML_EMULATOR_SCENARIO": str(self.scenario),
             "NVML_EMULATOR_MODELS": str(MODELS),
         }

@@ -43,6 +43,10 @@ const char *nvmlErrorString(int code) { return error_text(code); }
 
 static int system_text(const char *function, const char *key, char *out, u32 size) {
     int code = enter_system(function);
+    if (code == UNINITIALIZED && strcmp(key, "driver") != 0) {
+        scenario_refresh(); /* The other versions are told without a start. */
+        code = SUCCESS;
+    }
     const line_t *line = scenario_find(SETTING, SYSTEM, key);
     if (code == SUCCESS && line == NULL) code = NOT_SUPPORTED;
     if (code == SUCCESS && strlen(line->text) >= size) code = INSUFFICIENT_SIZE;

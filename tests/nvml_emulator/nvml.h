@@ -103,6 +103,10 @@ typedef struct {
 } field_value_t;
 
 typedef struct {
+    u32 isC2cEnabled;
+} c2c_mode_t;
+
+typedef struct {
     u64 referenceTime, violationTime;
 } violation_time_t;
 

@@ -18,8 +18,8 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static line_t lines[MAX_LINES];
 static int line_count;
 static struct stat seen;
-static double first_init_s, epoch_s, speed = 1.0;
-static int has_begun, has_epoch;
+static double first_init_s, epoch_s, still_s, speed = 1.0;
+static int has_begun, has_epoch, stands_still;
 
 /* Where the parser is, for its complaints. */
 static const char *parsed_path;
@@ -48,6 +48,7 @@ void scenario_begin(void) {
 }
 
 double scenario_now_s(void) {
+    if (stands_still) return still_s;
     return speed * (monotonic_s() - (has_epoch ? epoch_s : first_init_s));
 }
 
@@ -200,6 +201,11 @@ static void parse_setting(const char *verb, char *rest) {
         epoch_s = strtod(rest, NULL);
         return;
     }
+    if (strcmp(verb, "now") == 0) {
+        stands_still = 1;
+        still_s = strtod(rest, NULL);
+        return;
+    }
     if (strcmp(verb, "speed") == 0) {
         speed = strtod(rest, NULL);
         return;
@@ -224,7 +230,7 @@ static const struct {
     {"card", CARD},       {"pair", PAIR},       {"fail", FAIL},       {"hang", HANG},
     {"slow", SLOW},       {"event", EVENT},     {"xid", EVENT},       {"process", PROCESS},
     {"init", SETTING},    {"driver", SETTING},  {"nvml", SETTING},    {"cuda", SETTING},
-    {"epoch", SETTING},   {"speed", SETTING},   {"without", SETTING},
+    {"epoch", SETTING},   {"now", SETTING},     {"speed", SETTING},   {"without", SETTING},
 };
 
 static void parse(char *text) {
@@ -294,7 +300,7 @@ void scenario_refresh(void) {
         return;
     if (has_begun) integrals_advance(scenario_now_s());
     line_count = 0;
-    has_epoch = 0;
+    has_epoch = stands_still = 0;
     speed = 1.0;
     if (read_lines(path, use_statement, NO_CARD) == 0) seen = now;
 }
