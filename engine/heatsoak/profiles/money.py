@@ -172,8 +172,8 @@ class Money:
         Raises:
             MixedCurrenciesError: it is in another one, and there is no rate of the user's.
         """
-        if entry.currency is None or entry.currency == currency:
-            return entry.value
+        if entry.currency in (None, currency) or entry.value == 0:
+            return entry.value  # Nothing is nothing in every currency.
         for rate in self.rates:
             if (rate.currency, rate.into) == (entry.currency, currency):
                 return entry.value * rate.value

@@ -161,6 +161,17 @@ def known_money(
     return money.over(found).over(examples())
 
 
+def price_key(card: str | None, kind: str, name: str) -> str:
+    """By what the user's inputs name a device: its card profile, `cpu`, or its whole name.
+
+    Args:
+        card: id of its card profile, or None.
+        kind: `nvidia`, `cpu`, `synthetic`.
+        name: as its driver says it.
+    """
+    return card or ("cpu" if kind == "cpu" else name)
+
+
 def reference_price(card: CardProfile) -> Input | None:
     """What a card cost at its launch, by its profile: never what this user pays."""
     price, launch = card.facts.get("msrp_usd"), card.facts.get("launch")
