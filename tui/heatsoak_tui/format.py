@@ -83,6 +83,44 @@ def percent(frac: float | None, decimals: int = 1, *, signed: bool = False) -> s
     return f"{'+' if has_sign else ''}{text} %"
 
 
+def significant(value: float, digits: int = 3) -> str:
+    """A number to so many significant digits, thousands apart: `4 120`, `0.0031`."""
+    if value == 0 or not math.isfinite(value):
+        return number(value)
+    place = digits - 1 - math.floor(math.log10(abs(value)))
+    return number(round(value, place), max(0, min(9, place)))
+
+
+def as_entered(value: float) -> str:
+    """A number as a user gave it, thousands apart: `2 899`, `0.187`, `2 899.50`."""
+    whole, _, rest = f"{value:.10f}".rstrip("0").partition(".")
+    if not rest:
+        return number(float(whole), 0)
+    return number(value, 2 if len(rest) == 1 and abs(value) >= 100 else len(rest))
+
+
+def money(amount: float, currency: str, u95: float | None = None) -> str:
+    """An amount that was computed: `USD 4 120`.
+
+    Args:
+        amount: How much.
+        currency: ISO 4217.
+        u95: Half-width of its interval, which decides the digits; None: three that count.
+    """
+    is_known = u95 is not None and u95 > 0
+    text = number(amount, decimals_of(amount, u95)) if is_known else significant(amount)
+    return f"{currency} {text}"
+
+
+def input_words(value: float, unit: str) -> str:
+    """An input as it was entered: `USD 2 899`, `0.187 USD/kWh`, `50 %`, `3 years`, `1.54`."""
+    if unit == "frac":
+        return f"{as_entered(value * 100)} %"
+    if unit.isupper() and len(unit) == 3:
+        return f"{unit} {as_entered(value)}"
+    return f"{as_entered(value)} {unit}".rstrip()
+
+
 def duration(t_s: float | None) -> str:
     """Session time or a length of time as `0:14:32`."""
     if t_s is None or not math.isfinite(t_s):

@@ -124,12 +124,12 @@ class Input:
         return self.origin in ("yours", "session")
 
     def is_stale(self, today: str) -> bool:
-        """Whether it is somebody else's and too old, or of unknown age.
+        """Whether it is somebody else's price and too old, or of unknown age.
 
         Args:
             today: ISO 8601.
         """
-        return self.origin == "reference" and is_stale(self.date, today)
+        return self.origin == "reference" and self.term.is_money and is_stale(self.date, today)
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,7 +239,8 @@ def to_plain(money: Money) -> dict[str, Any]:
             if entry.card is None
             else document.setdefault("cards", {}).setdefault(entry.card, {})
         )
-        plain = {"value": entry.value, "currency": entry.currency, "date": entry.date}
+        value = int(entry.value) if float(entry.value).is_integer() else entry.value
+        plain = {"value": value, "currency": entry.currency, "date": entry.date}
         where.setdefault(entry.name, {k: v for k, v in plain.items() if v is not None})
     for rate in money.rates:
         plain = {"value": rate.value, "date": rate.date}

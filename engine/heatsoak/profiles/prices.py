@@ -109,7 +109,11 @@ def write_prices(money: Money, path: Path | None = None) -> None:
 
 
 def change_prices(
-    *, put: Collection[Input] = (), rates: Collection[Rate] = (), drop: Collection[Input] = ()
+    *,
+    put: Collection[Input] = (),
+    rates: Collection[Rate] = (),
+    drop: Collection[Input] = (),
+    keep_rates: tuple[Rate, ...] | None = None,
 ) -> Money:
     """Change some of the user's inputs in the file.
 
@@ -117,6 +121,7 @@ def change_prices(
         put: inputs to set, `yours`.
         rates: exchange rates to set.
         drop: inputs to forget, by name and card.
+        keep_rates: the exchange rates that stay of those set before; None: all.
 
     Returns:
         All of the user's inputs as they are now.
@@ -125,6 +130,8 @@ def change_prices(
         UsageError: an input cannot be, or the file cannot be read or written; nothing is changed.
     """
     money = read_prices()
+    if keep_rates is not None:
+        money = Money(money.inputs, keep_rates)
     for entry in drop:
         money = money.without(entry.name, entry.card)
     for entry in put:
