@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from functools import cache
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from heatsoak.errors import UsageError
 from heatsoak.profiles import checks
@@ -40,8 +40,11 @@ _NUMBERS = (
     "msrp_usd",
     "street_2026_usd",
 )
-_TEXTS = ("architecture", "compute_capability", "memory_type", "ecc", "pcie", "launch")
-_FLAGS = ("isv_drivers",)
+_TEXTS = ("architecture", "compute_capability", "memory_type", "ecc", "ecc_kind", "pcie", "launch")
+_FLAGS = ("isv_drivers", "ecc_ships_on")
+EccKind = Literal["none", "on-die", "inline", "full"]
+INLINE_ECC_FRAC = 1 / 16
+"""Of the memory, what inline ECC takes (GDDR6; an RTX 6000 Ada reports 49140 or 46068 MiB)."""
 _TOP_KEYS = ("schema", "id", "name", "tier", "nvml", "facts", "sources")
 
 
@@ -56,6 +59,8 @@ class Fact:
     note: str | None = None
     confidence: str | None = None
     """`measured`, `derived`, `secondary` or `conflicting`; None: stated by the vendor."""
+    as_of: str | None = None
+    """The day or month of the newest source, for what changes: `2026-06-25`, `2026-05`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,9 +91,37 @@ class CardProfile:
     """Lowest and highest large matrix multiplication that was measured by somebody."""
     pcie_gen: int | None
     pcie_width: int | None
+    memory_nominal_gb: float | None
+    """Memory as it is sold."""
+    ecc_kind: EccKind | None
+    """`on-die`: inside the memory chips, reported by no driver; `inline`: end to end, and takes a
+    sixteenth of the memory; `full`: end to end, and takes none of it."""
+    ecc_ships_on: bool | None
+    """Whether the card leaves the factory with its ECC switched on."""
+    nvlink_bytes_per_s: float | None
+    """Both directions together; 0: it has none."""
+    mig_max: int | None
+    """Most MIG instances; 0: it has none."""
+    has_isv_drivers: bool | None
+    """Whether a driver certified by software vendors exists for it."""
+    launch: str | None
+    """Day, month or year of its launch."""
+    launch_price_usd: float | None
+    """What the vendor asked then."""
+    street_price_usd: tuple[float, float] | None
+    """Lowest and highest price seen at `street_as_of`."""
+    street_as_of: str | None
     provenance: Literal["shipped", "user"]
     facts: Mapping[str, Fact] = field(default_factory=dict)
     """Every figure of the file by its name there, with sources, ranges and notes."""
+
+    @property
+    def memory_with_ecc_bytes(self) -> int | None:
+        """Memory NVML reports once ECC is switched on; None: not known."""
+        if self.memory_total_bytes is None:
+            return None
+        is_taken = self.ecc_kind == "inline" and self.ecc_ships_on is False
+        return round(self.memory_total_bytes * (1 - INLINE_ECC_FRAC * is_taken))
 
 
 def card_profiles() -> dict[str, CardProfile]:
@@ -182,6 +215,8 @@ def _parse(document: object, provenance: Literal["shipped", "user"]) -> CardProf
     facts = {name: _fact(name, entry, texts) for name, entry in named.items()}
     pcie_gen, pcie_width = _pcie(facts)
     memory_mib = _upper(facts, "memory_total_mib")
+    mig_max = _upper(facts, "mig_max")
+    street = facts.get("street_2026_usd")
     return CardProfile(
         id=card_id,
         name=text(top.get("name"), "name"),
@@ -198,6 +233,16 @@ def _parse(document: object, provenance: Literal["shipped", "user"]) -> CardProf
         bf16_gemm_measured_flops=_range(facts, "bf16_gemm_measured_tflops", 1e12),
         pcie_gen=pcie_gen,
         pcie_width=pcie_width,
+        memory_nominal_gb=_upper(facts, "memory_nominal_gb"),
+        ecc_kind=_ecc_kind(facts),
+        ecc_ships_on=_flag(facts, "ecc_ships_on"),
+        nvlink_bytes_per_s=_scaled(_upper(facts, "nvlink_gb_per_s"), 1e9),
+        mig_max=None if mig_max is None else round(mig_max),
+        has_isv_drivers=_flag(facts, "isv_drivers"),
+        launch=_string(facts, "launch"),
+        launch_price_usd=_upper(facts, "msrp_usd"),
+        street_price_usd=_range(facts, "street_2026_usd", 1.0),
+        street_as_of=street.as_of if street is not None else None,
         provenance=provenance,
         facts=facts,
     )
@@ -206,7 +251,7 @@ def _parse(document: object, provenance: Literal["shipped", "user"]) -> CardProf
 def _fact(name: str, entry: object, texts: Mapping[str, Any]) -> Fact:
     if not isinstance(entry, dict):
         return Fact(_value(name, entry))
-    known(entry, ("value", "sources", "note", "confidence"), f"facts.{name}")
+    known(entry, ("value", "sources", "note", "confidence", "as_of"), f"facts.{name}")
     keys = entry.get("sources", [])
     if not isinstance(keys, list):
         raise SchemaError(f"facts.{name}.sources must be a list of names under sources")
@@ -218,7 +263,15 @@ def _fact(name: str, entry: object, texts: Mapping[str, Any]) -> Fact:
         sources=tuple(str(texts[key]) for key in keys),
         note=optional_text(entry.get("note"), f"facts.{name}.note"),
         confidence=optional_text(entry.get("confidence"), f"facts.{name}.confidence"),
+        as_of=_day(entry.get("as_of"), f"facts.{name}.as_of"),
     )
+
+
+def _day(value: object, where: str) -> str | None:
+    day = optional_text(value, where)
+    if day is not None and re.fullmatch(r"\d{4}-\d\d(-\d\d)?", day) is None:
+        raise SchemaError(f"{where} must read like '2026-05' or '2026-05-31', not {day!r}")
+    return day
 
 
 def _value(name: str, value: object) -> FactValue:
@@ -238,6 +291,23 @@ def _value(name: str, value: object) -> FactValue:
             return value
         raise SchemaError(f"facts.{name} must be true or false, not {value!r}")
     return text(value, f"facts.{name}")
+
+
+def _ecc_kind(facts: Mapping[str, Fact]) -> EccKind | None:
+    kind = _string(facts, "ecc_kind")
+    for known_kind in get_args(EccKind):
+        if kind == known_kind:
+            found: EccKind = known_kind
+            return found
+    if kind is None:
+        return None
+    kinds = ", ".join(get_args(EccKind))
+    raise SchemaError(f"facts.ecc_kind must be one of {kinds}, not {kind!r}")
+
+
+def _flag(facts: Mapping[str, Fact], name: str) -> bool | None:
+    value = facts[name].value if name in facts else None
+    return value if isinstance(value, bool) else None
 
 
 def _string(facts: Mapping[str, Fact], name: str) -> str | None:
