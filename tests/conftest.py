@@ -1,4 +1,4 @@
-"""What all areas of tests share: NVIDIA cards that are not there."""
+"""What all areas of tests share: NVIDIA cards that are not there, and finished session files."""
 
 from __future__ import annotations
 
@@ -19,6 +19,13 @@ def _load(name, path):
 
 
 nvml_emulator = _load("nvml_emulator", Path(__file__).parent / "nvml_emulator" / "emulator.py")
+advised_sessions = _load("advised_sessions", Path(__file__).parent / "advised_sessions.py")
+
+
+@pytest.fixture(scope="session")
+def write_session():
+    """write_session(folder, name, card, rate, ...) -> path of a finished session."""
+    return advised_sessions.write_session
 
 
 @pytest.fixture(scope="session")

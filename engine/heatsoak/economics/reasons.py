@@ -1,0 +1,263 @@
+"""The sentences of advice: the rule, why, why not, and what would flip it. Pure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from heatsoak.economics.flip import named_training
+from heatsoak.economics.rules import LEAST_MIG, MUST_WORDS
+from heatsoak.economics.words import (
+    CRITERION_WORDS,
+    amount,
+    criterion_figure,
+    criterion_unit,
+    gib,
+    listed,
+    money,
+)
+from heatsoak.profiles.archetypes import MEASURED, MUSTS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from heatsoak.economics.archetypes import Candidate, Choice, Step
+    from heatsoak.economics.flip import Flip
+    from heatsoak.economics.offers import CardSet, Needs, Offer
+    from heatsoak.profiles.archetypes import Archetype
+
+ENERGY_WORDS = {
+    "price_per_kwh": "a price per kWh",
+    "years": "a life of the cards in years",
+    "utilisation_frac": "a share of time under load",
+    "budget": "a budget",
+    "power_w": "a power envelope in W",
+    "context": "a context in tokens",
+}
+"""What an input of a flip is called."""
+ENTER_PRICE = "heatsoak prices set {card} --invoice AMOUNT --currency USD --date YYYY-MM-DD"
+
+
+def rule_text(archetype: Archetype, needs: Needs) -> str:
+    """The rule in one sentence: what is required, then what decides."""
+    require = archetype.require
+    count = require.cards_at_most
+    wanted = ["one card" if count == 1 else f"at most {count} cards of a kind"]
+    if require.tiers is not None:
+        wanted.append(" or ".join(tier.replace("_", " ") for tier in require.tiers))
+    if require.memory_gb is not None:
+        low, high = require.memory_gb
+        wanted.append(f"{low:g} GB" if low == high else f"{low:g} to {high:g} GB")
+    label = needs.recipe or require.holds
+    if label is not None:
+        what = "the measured workload" if label == MEASURED else label
+        wanted.append(f"memory for {what}")
+    for must in MUSTS:
+        if getattr(require, must) or must in needs.musts:
+            extra = f" of {require.mig or LEAST_MIG} instances" if must == "mig" else ""
+            wanted.append(MUST_WORDS[must] + extra)
+    if require.nvlink_gb_per_s is not None:
+        wanted.append(f"NVLink of {require.nvlink_gb_per_s:g} GB/s")
+    if needs.budget is not None:
+        wanted.append(f"a budget of {needs.budget:,.0f}")
+    if needs.power_w is not None:
+        wanted.append(f"{needs.power_w:,.0f} W together")
+    then = ", then ".join(CRITERION_WORDS[criterion] for criterion in archetype.rank)
+    return f"Require {listed(wanted)}; among the measured cards left: {then}."
+
+
+def fired(choice: Choice) -> str:
+    """Which part of the rule gave the answer."""
+    if choice.basis == "reference":
+        return "no measured card qualifies; by the card profiles these do"
+    if choice.basis == "none":
+        if choice.lacking is not None:
+            return f"{CRITERION_WORDS[choice.lacking]} is not known of every card"
+        return "no measured card meets every requirement"
+    pool = [c for c in choice.candidates if c.is_fit and c.cards.is_measured]
+    if len(pool) == 1:
+        return "one measured card meets every requirement"
+    last = next((s for s in choice.steps if s.outcome == "decides"), None)
+    return CRITERION_WORDS[last.criterion] if last else "no criterion shows a difference"
+
+
+def why(archetype: Archetype, choice: Choice, currency: str | None) -> str:
+    """Why it is recommended, with the figures; or why nothing is."""
+    if choice.basis == "none":
+        return because(choice)
+    labels = listed([cards.label for cards in choice.recommended], "or")
+    if choice.basis == "reference":
+        return f"{labels}: meets every requirement by its profile; not measured here."
+    unit = unit_of(choice)
+    steps = list(_step_sentences(choice.steps, unit, currency))
+    pool = [c for c in choice.candidates if c.is_fit and c.cards.is_measured]
+    if len(pool) == 1:
+        steps.insert(0, "The only measured card that meets every requirement.")
+    return " ".join([archetype.why, *steps])
+
+
+def unit_of(choice: Choice) -> str | None:
+    """What the measured workload counts."""
+    measured = [c.cards.offer.measured for c in choice.candidates]
+    return next((m.unit for m in measured if m is not None), None)
+
+
+def _step_sentences(steps: Sequence[Step], unit: str | None, currency: str | None) -> Iterator[str]:
+    for step in steps:
+        unit_words = criterion_unit(step.criterion, unit, currency)
+        if step.outcome == "not known":
+            unknown = [cards.label for cards, estimate in step.values if estimate is None]
+            yield f"{unit_words[:1].upper()}{unit_words[1:]}: not known of {listed(unknown)}."
+            continue
+        (first, best), *others = step.values
+        if best is None:
+            continue
+        text = f"{first.label} {criterion_figure(step.criterion, best, currency)} {unit_words}"
+        rest = [
+            f"{cards.label} {criterion_figure(step.criterion, estimate, currency)}"
+            for cards, estimate in others
+            if estimate is not None
+        ]
+        if rest:
+            text += f", {', '.join(rest)}"
+        ends = {"no difference shown": ": no difference shown.", "narrows": "."}
+        yield text + ends.get(step.outcome, ".")
+
+
+def because(choice: Choice) -> str:
+    """Why nothing is recommended, and what would be needed."""
+    if choice.lacking is not None:
+        step = choice.steps[-1]
+        unknown = [cards.offer for cards, estimate in step.values if estimate is None]
+        if choice.lacking == "units_per_price" and all(o.price is None for o in unknown):
+            return f"no price of {listed([o.name for o in unknown])}; {enter_prices(unknown)}"
+        return (
+            f"{CRITERION_WORDS[choice.lacking]} is not known of {listed([o.name for o in unknown])}"
+        )
+    measured = [c for c in choice.candidates if c.cards.offer.measured is not None]
+    return "; ".join(_misses(candidate) for candidate in measured) or "nothing was measured"
+
+
+def enter_prices(offers: Sequence[Offer]) -> str:
+    """The commands that enter what is missing."""
+    return "; ".join(f"`{ENTER_PRICE.format(card=offer.card)}`" for offer in offers)
+
+
+def _misses(candidate: Candidate) -> str:
+    measured = candidate.cards.offer.measured
+    label = candidate.cards.label
+    if measured is not None and measured.spoiled is not None:
+        return f"{label}: {measured.spoiled}"
+    if candidate.missed:
+        return f"{label}: {', '.join(f'{c.wanted}: {c.text}' for c in candidate.missed)}"
+    unknown = ", ".join(f"{c.wanted}: {c.text}" for c in candidate.unknown)
+    return f"{label}: not known: {unknown}"
+
+
+def flip_text(flip: Flip, offers: Sequence[Offer], currency: str | None) -> str:
+    """One change that would flip the recommendation, in one sentence without its end."""
+    then = listed([cards.label for cards in flip.then], "or") or "none"
+    name, _, rest = flip.input.partition(":")
+    counted = " counting energy" if flip.counts_energy else ""
+    if name == "must":
+        musts = listed([MUST_WORDS[must] for must in MUSTS if must in rest.split(",")],
+                       "or" if flip.side == "with" else "and")  # fmt: skip
+        return f"{flip.side} {musts}: {then}"
+    if name == "recipe":
+        return f"with {rest}: {then}"
+    if flip.value is None:
+        return then
+    if name == "price":
+        card = next((offer.name for offer in offers if offer.card == rest), rest)
+        coin = currency or ""
+        now = "not entered" if flip.now is None else f"now {money(flip.now, coin)}"
+        text = f"{card} {flip.side} {money(flip.value, coin)}{counted} ({now}): {then}"
+        if flip.equal_at is not None and abs(flip.equal_at / flip.value - 1) > 1e-6:
+            text += f"; equal at {money(flip.equal_at, coin)}"
+        return text
+    words = ENERGY_WORDS[name]
+    if name == "price_per_kwh":
+        value, now = (money(x or 0.0, currency or "", 3) for x in (flip.value, flip.now))
+    else:
+        value, now = amount(flip.value), amount(flip.now or 0.0)
+    return f"{words} {flip.side} {value}{counted} (now {now}): {then}"
+
+
+def cautions(archetype: Archetype, choice: Choice, needs: Needs) -> Iterator[str]:
+    """What else to plan for, from what was seen of the recommended cards."""
+    need = named_training(archetype, needs)
+    for cards in choice.recommended:
+        measured = cards.offer.measured
+        if measured is None:
+            yield f"{cards.label} was not measured here; soak one before you order."
+            continue
+        if measured.n != cards.n:
+            yield (
+                f"{_count(measured.n)} {cards.offer.name} was measured, {cards.n} together were "
+                "not: what more cards add has to be measured."
+            )
+        if measured.ecc_is_on is False and (archetype.require.ecc or "ecc" in needs.musts):
+            yield f"{cards.offer.name} was measured with ECC off; switch it on and soak again."
+        if measured.flags:
+            yield f"{cards.offer.name} was measured with the flags {', '.join(measured.flags)}."
+    if need is not None and choice.basis == "measured":
+        yield f"Memory is planned for {need.label}; rates are of the workload that was measured."
+
+
+def _count(n: int) -> str:
+    return "One" if n == 1 else str(n)
+
+
+def article_text(archetype: Archetype, choice: Choice) -> str:
+    """How the answer stands to the article's."""
+    says = f"The article says: {archetype.article_says}."
+    cards = {cards.offer.card for cards in choice.recommended}
+    if not cards:
+        return f"{says} Here nothing is recommended yet."
+    if cards <= set(archetype.article_cards):
+        how = "by your measurement" if choice.basis == "measured" else "by the profiles alone"
+        return f"{says} The same here, {how}."
+    picks = [c for c in choice.candidates if c.cards.offer.card in archetype.article_cards]
+    missed = [
+        f"{c.cards.offer.name} ({', '.join(clause.text for clause in c.missed)})"
+        for c in picks
+        if c.missed
+    ]
+    unmeasured = [c.cards.offer.name for c in picks if c.is_fit and not c.cards.is_measured]
+    parts = [says, "Not so here:"]
+    if missed:
+        parts.append(f"it misses {listed(missed)}.")
+    if unmeasured:
+        parts.append(f"{listed(unmeasured)} was not measured.")
+    if not missed and not unmeasured:
+        parts.append("your measurement and prices say otherwise.")
+    return " ".join(parts)
+
+
+def glance(choice: Choice, currency: str | None) -> str:
+    """Why, in a few words for one line."""
+    if choice.basis == "reference":
+        return "reference, not measured here"
+    if choice.basis == "none":
+        if choice.lacking == "units_per_price":
+            return "no price: heatsoak prices set"
+        return "no measured card has all it needs"
+    plan = choice.recommended[0].plan
+    if plan is not None:
+        cards = choice.recommended[0]
+        price = "" if cards.price is None else f"; {money(cards.price, currency or '')}"
+        each = f"{gib(plan.peak_bytes)} of {gib(plan.usable_bytes)}"
+        return f"{each} {'a card' if cards.n > 1 else 'used'}{price}"
+    step: Step | None = next(
+        (s for s in choice.steps if s.outcome in ("decides", "no difference shown")), None
+    )
+    if step is None or step.values[0][1] is None:
+        return "the only measured card that qualifies"
+    figure = criterion_figure(step.criterion, step.values[0][1], currency)
+    words = f"{figure} {criterion_unit(step.criterion, unit_of(choice), currency)}"
+    return f"no difference shown: {words}" if step.outcome == "no difference shown" else words
+
+
+def recommended_label(choice: Choice) -> str:
+    """`4 x RTX PRO 5000 72GB Blackwell`, several joined by `or`, `none`."""
+    labels: list[CardSet] = list(choice.recommended)
+    return listed([cards.label for cards in labels], "or") or "none"
