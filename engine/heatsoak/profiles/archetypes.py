@@ -79,6 +79,17 @@ class Correction:
 
 
 @dataclass(frozen=True, slots=True)
+class Constraint:
+    """One thing to plan for."""
+
+    text: str
+    tiers: tuple[str, ...] = ()
+    """Kinds of cards it is said of; empty: all."""
+    cards: tuple[str, ...] = ()
+    """Ids of the cards it is said of; empty: all."""
+
+
+@dataclass(frozen=True, slots=True)
 class ChecklistItem:
     """One thing to settle before an order."""
 
@@ -105,8 +116,7 @@ class Archetype:
     needs: Criterion | None
     """The criterion without which nothing is recommended."""
     why: str
-    constraints: tuple[str, ...]
-    """What to plan for."""
+    constraints: tuple[Constraint, ...]
     corrections: tuple[Correction, ...]
     checklist: tuple[ChecklistItem, ...]
     provenance: Literal["shipped", "user"] = "shipped"
@@ -232,7 +242,7 @@ def _archetype(
         rank=cast("tuple[Criterion, ...]", rank),
         needs=needs,
         why=text(names.get("why"), f"{where}.why"),
-        constraints=_texts(names.get("constraints", []), f"{where}.constraints"),
+        constraints=_constraints(names.get("constraints", []), f"{where}.constraints"),
         corrections=_named(names, "corrections", parts, where),
         checklist=_named(names, "checklist", parts, where),
         provenance=provenance,
@@ -269,6 +279,22 @@ def _require(names: dict[str, Any], where: str) -> Require:
         memory_gb=memory,
         tiers=None if tiers is None else _one_of(tiers, TIERS, f"{where}.tiers"),
     )
+
+
+def _constraints(value: object, where: str) -> tuple[Constraint, ...]:
+    """Each a text, or a text with the tiers or cards it is said of."""
+    found = []
+    for entry in listed(value, where):
+        names = entry if isinstance(entry, dict) else {"text": entry}
+        known(names, ("text", "tiers", "cards"), where)
+        found.append(
+            Constraint(
+                text(names.get("text"), where),
+                _one_of(names.get("tiers", []), TIERS, f"{where}.tiers"),
+                _texts(names.get("cards", []), f"{where}.cards"),
+            )
+        )
+    return tuple(found)
 
 
 def _is_count(value: object) -> bool:
