@@ -223,6 +223,15 @@ def test_a_reference_holds_the_measured_workload_if_its_memory_does():
     assert fit["rtx-pro-4500"] is True
 
 
+def test_inline_ecc_that_must_be_on_takes_its_part_of_the_memory():
+    most = CARDS["rtx-6000-ada"].memory_total_bytes
+    measured = offer("rtx-pro-6000-ws", 9000.0, 8565.0, memory_used_bytes=most - BYTES_PER_GIB)
+    fifth = KINDS["proven-48"]
+    assert labels(choose(fifth, market(measured), NEEDS)) == ["RTX 6000 Ada Generation"]
+    with_ecc = choose(fifth, market(measured), replace(NEEDS, musts=frozenset({"ecc"})))
+    assert labels(with_ecc) == ["RTX PRO 5000 Blackwell (48 GB)"]  # Its ECC takes no memory.
+
+
 def test_energy_is_counted_only_when_all_of_it_was_entered():
     far = market(
         offer("rtx-5090", 5000.0, 1000.0, power_w=575.0),

@@ -22,6 +22,20 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
+class Other:
+    """A set of cards that meets every requirement by its profile and was not measured here."""
+
+    cards: CardSet
+    price: tuple[float, float] | None
+    """What all its cards cost, from and to; None: not known."""
+    price_words: str
+    """Whose price that is: `yours`, `street price of 2026-06-25`, `launch price`."""
+    rate_needed: tuple[float, float] | None
+    """Units a second it would have to sustain at that price to be shown better; None where price
+    does not decide or is not known. Not what it would sustain: nobody knows before a soak."""
+
+
+@dataclass(frozen=True, slots=True)
 class Advice:
     """What one archetype should buy, why, and on what that depends."""
 
@@ -47,6 +61,10 @@ class Advice:
     flip_texts: tuple[str, ...]
     """One sentence for each flip."""
     checklist: tuple[ChecklistRow, ...]
+    others: tuple[Other, ...]
+    """What else would qualify, not measured here."""
+    currency: str | None
+    """Of its amounts; None without any."""
 
 
 def advise(
@@ -89,7 +107,43 @@ def _advice(archetype: Archetype, offers: Sequence[Offer], needs: Needs) -> Advi
         flips=changes,
         flip_texts=tuple(reasons.flip_text(flip, offers, currency) for flip in changes),
         checklist=checklist(archetype, choice.recommended[0] if choice.recommended else None),
+        others=_others(choice, currency),
+        currency=currency,
     )
+
+
+def _others(choice: Choice, currency: str | None) -> tuple[Other, ...]:
+    """The cheapest first; what has no price comes last."""
+    found = [_other(cards, choice, currency) for cards in choice.also]
+    return tuple(sorted(found, key=lambda one: one.price[0] if one.price else float("inf")))
+
+
+def _other(cards: CardSet, choice: Choice, currency: str | None) -> Other:
+    price, words = _reference_price(cards, currency)
+    step = choice.steps[0] if choice.steps else None
+    best = step.values[0][1] if step is not None else None
+    if price is None or step is None or step.criterion != "units_per_price" or best is None:
+        return Other(cards, price, words, None)
+    return Other(cards, price, words, (best.high * price[0], best.high * price[1]))
+
+
+def _reference_price(
+    cards: CardSet, currency: str | None
+) -> tuple[tuple[float, float] | None, str]:
+    """The buyer's price, else the street's, else that of the launch; the last two in USD only."""
+    if cards.price is not None:
+        return (cards.price, cards.price), "yours"
+    profile = cards.offer.profile
+    if profile is None or currency not in (None, "USD"):
+        return None, ""
+    if profile.street_price_usd is not None:
+        low, high = profile.street_price_usd
+        day = f" of {profile.street_as_of}" if profile.street_as_of else ""
+        return (cards.n * low, cards.n * high), f"street price{day}"
+    if profile.launch_price_usd is not None:
+        price = cards.n * profile.launch_price_usd
+        return (price, price), "launch price"
+    return None, ""
 
 
 def _with_energy(
@@ -143,7 +197,9 @@ def document(advice: Advice) -> dict[str, Any]:
             if c.cards.offer.measured is not None or c.cards.offer.card in shown
         ],
         "ranking": [_step(step) for step in choice.steps],
-        "also": [_set(cards) for cards in choice.also],
+        "also": [_set(one.cards) | {"price": one.price, "price_words": one.price_words,
+                                    "rate_needed_per_s": one.rate_needed}
+                 for one in advice.others],
         "flips": [
             _flip(flip, text) for flip, text in zip(advice.flips, advice.flip_texts, strict=True)
         ],

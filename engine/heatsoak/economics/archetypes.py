@@ -19,6 +19,8 @@ from heatsoak.economics.rules import (
     clauses,
     is_shown_better,
     measured_peak,
+    memory_of,
+    needs_ecc,
     value,
 )
 from heatsoak.profiles.archetypes import MEASURED
@@ -145,13 +147,15 @@ def card_set(archetype: Archetype, offer: Offer, needs: Needs) -> CardSet:
     need = needs.trainings.get(label or "")
     if label in (None, MEASURED) or need is None or offer.profile is None:
         return CardSet(offer, fallback)
-    if offer.profile.memory_total_bytes is None:
+    total = memory_of(offer.profile, with_ecc=needs_ecc(archetype.require, needs))
+    if total is None:
         return CardSet(offer, fallback)
+    card = replace(offer.profile, memory_total_bytes=total)
     tight: CardSet | None = None
     last: CardSet | None = None
     for n in [count for count in COUNTS if count <= most]:
         sharded = replace(need.training, shard="none" if n == 1 else "zero3")
-        plan = plan_memory(need.shape, sharded, offer.profile, n)
+        plan = plan_memory(need.shape, sharded, card, n)
         last = CardSet(offer, n, plan)
         if plan.verdict == "yes":
             return last

@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from heatsoak.economics.offers import CardSet, Needs, Offer
     from heatsoak.profiles.archetypes import Archetype
 
-ENERGY_WORDS = {
-    "price_per_kwh": "a price per kWh",
-    "years": "a life of the cards in years",
-    "utilisation_frac": "a share of time under load",
-    "budget": "a budget",
-    "power_w": "a power envelope in W",
-    "context": "a context in tokens",
+INPUT_WORDS = {
+    "price_per_kwh": "price per kWh",
+    "years": "years the cards are kept",
+    "utilisation_frac": "share of time under load",
+    "budget": "budget",
+    "power_w": "power envelope in W",
+    "context": "context in tokens",
 }
 """What an input of a flip is called."""
 ENTER_PRICE = "heatsoak prices set {card} --invoice AMOUNT --currency USD --date YYYY-MM-DD"
@@ -174,7 +174,7 @@ def flip_text(flip: Flip, offers: Sequence[Offer], currency: str | None) -> str:
         if flip.equal_at is not None and abs(flip.equal_at / flip.value - 1) > 1e-6:
             text += f"; equal at {money(flip.equal_at, coin)}"
         return text
-    words = ENERGY_WORDS[name]
+    words = INPUT_WORDS[name]
     if name == "price_per_kwh":
         value, now = (money(x or 0.0, currency or "", 3) for x in (flip.value, flip.now))
     else:
@@ -231,6 +231,27 @@ def article_text(archetype: Archetype, choice: Choice) -> str:
     if not missed and not unmeasured:
         parts.append("your measurement and prices say otherwise.")
     return " ".join(parts)
+
+
+def other_text(
+    label: str, price: tuple[float, float] | None, price_words: str,
+    rate: tuple[float, float] | None, unit: str | None, currency: str | None,
+) -> str:  # fmt: skip
+    """What a card that was not measured would have to sustain, at a price that says whose it is."""
+    if price is None:
+        return f"{label}: no price is known"
+    text = f"{label}: {_range(price, currency or 'USD')} ({price_words})"
+    if rate is None:
+        return text
+    low, high = (amount(value) for value in rate)
+    needed = low if low == high else f"{low} to {high}"
+    return f"{text}; it would have to sustain more than {needed} {unit or 'units'}/s"
+
+
+def _range(price: tuple[float, float], currency: str) -> str:
+    low, high = price
+    text = money(low, currency)
+    return text if low == high else f"{text} to {high:,.0f}"
 
 
 def glance(choice: Choice, currency: str | None) -> str:

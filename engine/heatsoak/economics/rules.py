@@ -88,10 +88,10 @@ def _clauses(require: Require, cards: CardSet, needs: Needs, peak: Peak | None) 
     if label is not None:
         is_yours = needs.recipe is not None
         if label == MEASURED:
-            yield _holds_measured(cards, peak)
+            yield _holds_measured(cards, peak, with_ecc=needs_ecc(require, needs))
         else:
             yield _holds(label, cards, is_yours=is_yours)
-    if require.ecc or "ecc" in needs.musts:
+    if needs_ecc(require, needs):
         yield _ecc(cards, is_yours=not require.ecc)
     if require.isv or "isv" in needs.musts:
         yield _isv(card, is_yours=not require.isv)
@@ -126,11 +126,11 @@ def _nominal_memory(ends: tuple[float, float], card: CardProfile | None) -> Clau
     return Clause("memory_gb", wanted, low <= value <= high, text, (_cited(text, fact),))
 
 
-def _holds_measured(cards: CardSet, peak: Peak | None) -> Clause:
+def _holds_measured(cards: CardSet, peak: Peak | None, *, with_ecc: bool) -> Clause:
     """A card that ran the workload holds it; of others the memory it used elsewhere is asked."""
     wanted = "memory for the measured workload"
     measured, card = cards.offer.measured, cards.offer.profile
-    total = card.memory_total_bytes if card else None
+    total = memory_of(card, with_ecc=with_ecc)
     if measured is not None:
         used = measured.memory_used_bytes
         of = f"; it used {gib(used)}" + (f" of {gib(total)}" if total else "") if used else ""
@@ -168,14 +168,21 @@ def ecc_of(card: CardProfile | None) -> tuple[bool | None, bool | None]:
 
     On-die correction does not count: it never leaves the memory chip, and no driver reports it.
     """
-    fact = _fact(card, "ecc")
-    if fact is None or not isinstance(fact.value, str):
+    if card is None or card.ecc_kind is None:
         return None, None
-    words = fact.value.lower()
-    if "on-die" in words or words.startswith(("no", "none")):
-        return False, None
-    is_off, is_on = " off" in words, words.endswith((" on", " on by default"))
-    return True, False if is_off else True if is_on else None
+    return card.ecc_kind in ("inline", "full"), card.ecc_ships_on
+
+
+def needs_ecc(require: Require, needs: Needs) -> bool:
+    """Whether error correction has to be switched on."""
+    return require.ecc or "ecc" in needs.musts
+
+
+def memory_of(card: CardProfile | None, *, with_ecc: bool) -> int | None:
+    """Memory in bytes as NVML reports it; inline correction that is switched on takes its part."""
+    if card is None:
+        return None
+    return card.memory_with_ecc_bytes if with_ecc else card.memory_total_bytes
 
 
 def _ecc(cards: CardSet, *, is_yours: bool) -> Clause:

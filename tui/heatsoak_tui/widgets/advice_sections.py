@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from heatsoak.economics.reasons import other_text, unit_of
 from heatsoak_tui.format import DASH, THIN, decimals_of, number, uncertainty
 
 if TYPE_CHECKING:
@@ -61,6 +62,7 @@ def sections(advice: Advice) -> tuple[Section, ...]:
                 or (Item("", "nothing within a hundred times of any input"),)),
         Section("rule", (Item("", advice.rule), Item("", f"Fired: {advice.fired}."))),
         Section("evidence", tuple(_evidence(advice))),
+        Section("others", tuple(_others(advice))),
         Section("plan for", tuple(Item("·", text) for text in advice.constraints)),
         Section("article", tuple(_article(advice))),
         Section("checklist", tuple(_checklist(advice))),
@@ -70,9 +72,6 @@ def sections(advice: Advice) -> tuple[Section, ...]:
 
 def _why(advice: Advice) -> Iterator[Item]:
     yield Item("", advice.why, "warn" if advice.choice.basis == "none" else "text")
-    also = [cards.label for cards in advice.choice.also]
-    if also:
-        yield Item("", f"Not measured here, would qualify: {', '.join(also)}.", "muted")
 
 
 def _evidence(advice: Advice) -> Iterator[Item]:
@@ -83,6 +82,19 @@ def _evidence(advice: Advice) -> Iterator[Item]:
         yield Item("", f"{candidate.cards.label}: {_standing(candidate)}", "strong")
         for clause in candidate.clauses:
             yield Item(*_clause(clause), depth=1)
+
+
+def _others(advice: Advice) -> Iterator[Item]:
+    """Cards that would qualify by their profiles: never ranked, never scaled."""
+    if not advice.others:
+        return
+    yield Item("", "Reference, not measured here; these meet every requirement:", "muted")
+    unit, currency = unit_of(advice.choice), advice.currency
+    for one in advice.others:
+        text = other_text(
+            one.cards.label, one.price, one.price_words, one.rate_needed, unit, currency
+        )
+        yield Item("·", text, "muted", depth=1)
 
 
 def _standing(candidate: Candidate) -> str:
