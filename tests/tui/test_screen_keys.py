@@ -183,9 +183,15 @@ async def test_keys_can_be_mapped_anew(written, quiet, tmp_path):
     folder = tmp_path / "heatsoak"
     folder.mkdir()
     (folder / "keys.yaml").write_text("zoom: f\n")
-    assert user_keymap({"XDG_CONFIG_HOME": str(tmp_path)}) == {"zoom": "f"}
-    (folder / "keys.yaml").write_text("- nonsense\n")
-    assert user_keymap({"XDG_CONFIG_HOME": str(tmp_path)}) == {}
+    environment = {"XDG_CONFIG_HOME": str(tmp_path)}
+    assert user_keymap(environment) == ({"zoom": "f"}, None)
+    for text, words in (("- nonsense\n", "must map binding ids"), ("a: [\n", "cannot be read")):
+        (folder / "keys.yaml").write_text(text)
+        keys, problem = user_keymap(environment)
+        assert keys == {}
+        assert words in problem
+    (folder / "keys.yaml").unlink()
+    assert user_keymap(environment) == ({}, None)
     app = HeatsoakApp(written(20).open(tmp_path / "a.heatsoak").path, control=lambda _: quiet)
     app.set_keymap({"zoom": "f"})
     async with app.run_test(size=(120, 34)) as pilot:

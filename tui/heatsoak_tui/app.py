@@ -12,12 +12,12 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-import yaml
 from textual.app import App
 from textual.theme import Theme
 from typing_extensions import override
 
-from heatsoak.profiles.files import user_folder
+from heatsoak.errors import UsageError
+from heatsoak.profiles.files import read_yaml, user_folder
 from heatsoak.session.result import exit_code
 from heatsoak.session.tail import Tail
 from heatsoak_tui.format import number
@@ -97,7 +97,7 @@ class HeatsoakApp(App[None]):
         *,
         is_ascii: bool = False,
         control: Callable[[Path], Control] = Control,
-        setup: Callable[[], SetupScreen] = SetupScreen,
+        setup: Callable[[], Screen[None]] = SetupScreen,
         first: tuple[Tail, RunView] | None = None,
     ) -> None:
         """Follow a session, or set one up.
@@ -106,7 +106,7 @@ class HeatsoakApp(App[None]):
             session: A session file; None opens Setup.
             is_ascii: Draw with ASCII characters only.
             control: Makes what asks the recorder of a session.
-            setup: Makes the Setup screen.
+            setup: Makes the screen that opens without a session.
             first: What was read of `session` already, and the place where that ends.
         """
         super().__init__()
@@ -122,7 +122,8 @@ class HeatsoakApp(App[None]):
         for theme in (DARK, LIGHT, SIXTEEN):
             self.register_theme(theme)
         self.theme = theme_name(os.environ)
-        self.set_keymap(user_keymap(os.environ))
+        keymap, self._keys_problem = user_keymap(os.environ)
+        self.set_keymap(keymap)
 
     @override
     def get_default_screen(self) -> Screen[None]:
@@ -133,6 +134,8 @@ class HeatsoakApp(App[None]):
         """Show the run, or ask what to run."""
         # Back from the shell the terminal shows nothing of ours.
         self.app_resume_signal.subscribe(self, lambda _: self.screen.refresh(layout=True))
+        if self._keys_problem is not None:
+            self.notify(self._keys_problem, severity="warning", timeout=10)
         if self.session is None:
             self.push_screen(self._setup())
         else:
@@ -187,11 +190,14 @@ def result_words(view: RunView) -> str:
     return f"{' '.join(words)}: {', '.join(found) or 'nothing frozen'}"
 
 
-def run_app(session: Path | None = None) -> int:
+def run_app(
+    session: Path | None = None, *, opening: Callable[[], Screen[None]] = SetupScreen
+) -> int:
     """Show the screen until the user leaves it.
 
     Args:
-        session: A session file to follow; None opens Setup.
+        session: A session file to follow; None opens the opening screen.
+        opening: Makes that screen.
 
     Returns:
         Exit code of the command: that of the run if it has ended, 0 if it goes on.
@@ -203,7 +209,7 @@ def run_app(session: Path | None = None) -> int:
     # that is no session is an error of the command.
     first = read_first(session) if session is not None else None
     is_ascii = needs_ascii(os.environ, sys.stdout.encoding)
-    app = HeatsoakApp(session, is_ascii=is_ascii, first=first)
+    app = HeatsoakApp(session, is_ascii=is_ascii, setup=opening, first=first)
     stderr = sys.__stderr__
     if stderr is None or not stderr.isatty():
         # Textual draws on stderr; with that redirected, the screen belongs on stdout.
@@ -320,11 +326,15 @@ def theme_name(environment: Environment) -> str:
     return LIGHT.name if background in ("7", "15") else DARK.name
 
 
-def user_keymap(environment: Environment) -> dict[str, str]:
-    """`keys.yaml` of the settings folder: key by binding id; nothing when it is not readable."""
+def user_keymap(environment: Environment) -> tuple[dict[str, str], str | None]:
+    """`keys.yaml` of the settings folder: key by binding id, and what is wrong with the file."""
     path = user_folder(environment) / "keys.yaml"
+    if not path.exists():
+        return {}, None
     try:
-        found = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, yaml.YAMLError):
-        return {}
-    return {str(k): str(v) for k, v in found.items()} if isinstance(found, dict) else {}
+        found = read_yaml(path, "keys")
+    except UsageError as error:
+        return {}, str(error)
+    if not isinstance(found, dict):
+        return {}, f"keys {path} must map binding ids to keys, such as zoom: f"
+    return {str(k): str(v) for k, v in found.items()}, None
