@@ -35,6 +35,7 @@ class Libraries:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._objects: list[Path] = []
+        self._built: dict[frozenset[str], Path] = {}
         self.compiler = compiler()
         """Command of the C compiler."""
         self.warnings = ""
@@ -44,8 +45,8 @@ class Libraries:
         """The folder of a library that lacks the symbols in `hidden`."""
         if not self._objects:
             self._compile()
-        folder = self._folder / "-".join(["nvml", *sorted(hidden)])
-        if not folder.exists():
+        if hidden not in self._built:
+            folder = self._folder / f"library-{len(self._built)}"
             folder.mkdir()
             local = "".join(f"{name}; " for name in sorted(hidden))
             # An exact name comes before a pattern, and no helper of ours is seen outside.
@@ -60,7 +61,8 @@ class Libraries:
                 "-o",
                 str(folder / LIBRARY),
             )
-        return folder
+            self._built[hidden] = folder
+        return self._built[hidden]
 
     def _compile(self) -> None:
         flags = ["-std=c11", "-Wall", "-Wextra", "-O1", "-fPIC", "-pthread"]

@@ -8,7 +8,7 @@
 #include "answers.h"
 #include "scenario.h"
 
-enum { POLL_NS = 5000000 };
+enum { POLL_NS = 20000000 };
 
 typedef struct {
     int is_used;
