@@ -156,7 +156,7 @@ def test_the_report_joins_measurements_prices_and_profiles(session):
     found = document(report)
     assert found["schema"] == "heatsoak-advice/1"
     assert found["measured"][0]["units_per_price"]["mean"] == pytest.approx(9402 / 2899)
-    assert json.loads(json.dumps(found)) == found
+    assert json.loads(json.dumps(found, allow_nan=False))["currency"] == "USD"
     assert {c["provenance"] for c in found["archetypes"][0]["candidates"]} == {"synthetic"}
 
 
@@ -201,7 +201,7 @@ def test_the_command_answers_in_text_and_json(session, capsys):
     ]
     assert main(["advise", *paths]) == 0
     text = capsys.readouterr().out
-    assert max(map(len, text.splitlines())) <= 80
+    assert [line for line in text.splitlines() if len(line) > 80] == []
     blocks = [line for line in text.splitlines() if line[:1].isdigit() and "  " in line[:4]]
     assert all("SYNTHETIC" in line for line in blocks if not line.startswith("2 sessions"))
     assert len(blocks) >= 5

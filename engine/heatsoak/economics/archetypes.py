@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from heatsoak.economics.estimate import Estimate
+    from heatsoak.economics.memory_fit import MemoryPlan
     from heatsoak.economics.offers import Needs, Offer
     from heatsoak.economics.rules import Peak
     from heatsoak.profiles.archetypes import Archetype, Criterion
@@ -153,10 +154,12 @@ def card_set(archetype: Archetype, offer: Offer, needs: Needs) -> CardSet:
     card = replace(offer.profile, memory_total_bytes=total)
     tight: CardSet | None = None
     last: CardSet | None = None
+    one: MemoryPlan | None = None
     for n in [count for count in COUNTS if count <= most]:
         sharded = replace(need.training, shard="none" if n == 1 else "zero3")
         plan = plan_memory(need.shape, sharded, card, n)
-        last = CardSet(offer, n, plan)
+        one = one or plan
+        last = CardSet(offer, n, plan, one if n > 1 else None)
         if plan.verdict == "yes":
             return last
         if plan.verdict == "tight" and tight is None:

@@ -91,12 +91,13 @@ def plan_entry(plan: MemoryPlan) -> dict[str, Any]:
         "peak_at": plan.peak.moment,
         "host_bytes": list(plan.host_bytes) if any(plan.host_bytes) else None,
         "breakdown": asdict(plan.breakdown),
+        "moments": {moment: asdict(parts) for moment, parts in plan.peak.moments.items()},
     }
 
 
 def _recipe_entry(one: FittingRecipe) -> dict[str, Any]:
     entry = plan_entry(one.plan)
-    for name in ("breakdown", "usable_bytes", "peak_at"):
+    for name in ("breakdown", "moments", "usable_bytes", "peak_at"):
         del entry[name]
     training = one.training
     return {

@@ -21,7 +21,8 @@ from heatsoak.profiles.models import ModelShape
 from heatsoak.units import BYTES_PER_GIB
 
 if TYPE_CHECKING:
-    from heatsoak.economics.sharding import Shares
+    from collections.abc import Mapping
+
     from heatsoak.profiles.cards import CardProfile
 
 __all__ = ["MemoryPlan", "ModelShape", "Peak", "Training", "peak_memory", "plan_memory"]
@@ -38,7 +39,7 @@ Moment = Literal["loss", "first backward layer", "last backward layer", "update"
 
 @dataclass(frozen=True, slots=True)
 class Breakdown:
-    """What is held at the peak, in bytes on one card."""
+    """What is held at one moment, in bytes on one card."""
 
     weights: int
     gradients: int
@@ -52,6 +53,14 @@ class Breakdown:
     reserve: int
     """Not part of the peak: what the card keeps for context, NCCL and fragments."""
 
+    @property
+    def total(self) -> int:
+        """All tensors: everything but the reserve."""
+        return (
+            self.weights + self.gradients + self.states + self.activations + self.logits
+            + self.temporaries
+        )  # fmt: skip
+
 
 @dataclass(frozen=True, slots=True)
 class Peak:
@@ -61,6 +70,8 @@ class Peak:
     peak_bytes: int
     """Tensors at the worst moment, as `max_memory_allocated` counts them; without the reserve."""
     moment: Moment
+    moments: Mapping[Moment, Breakdown]
+    """What is held at each of the four moments."""
     host_bytes: tuple[int, int]
     """Least and most that the host holds for all cards; (0, 0) without offload."""
 
@@ -103,63 +114,51 @@ def peak_memory(shape: ModelShape, training: Training, n: int = 1) -> Peak:
             f"{shape.name} has {shape.positions} positions; a context of {training.context} "
             "is longer"
         )
-    held = shares(shape, training, n)
-    moment, total, parts = max(_moments(shape, training, n, held), key=lambda one: one[1])
+    moments = _moments(shape, training, n)
+    worst = max(moments, key=lambda moment: moments[moment].total)
     host = training.keeps.host * shape.parameters
     host_most = round(HOST_LARGE_BYTES * shape.parameters) if host else 0
-    breakdown = Breakdown(
-        weights=round(held.weights),
-        states=round(held.states),
-        gradients=round(parts["gradients"]),
-        activations=round(parts["activations"]),
-        logits=round(parts["logits"]),
-        temporaries=round(parts["temporaries"]),
-        reserve=RESERVE_BYTES,
-    )
-    return Peak(breakdown, round(total), moment, (host, host_most))
+    return Peak(moments[worst], moments[worst].total, worst, moments, (host, host_most))
 
 
-def _moments(
-    shape: ModelShape, training: Training, n: int, held: Shares
-) -> list[tuple[Moment, float, dict[str, float]]]:
+def _moments(shape: ModelShape, training: Training, n: int) -> dict[Moment, Breakdown]:
+    held = shares(shape, training, n)
     kept, layer = kept_bytes(shape, training), recomputed_bytes(shape, training)
-    last = layer + kept / shape.layers
-    logits = logit_bytes(shape, training)
     # Gradients of earlier passes stay while they accumulate.
     standing = held.gradients if training.accumulate > 1 else 0.0
     passing = held.collective + held.gathered + _dequantised(shape, training)
     unit = held.unit_gradient
     head = 0.0 if training.has_adapters else 2.0 * shape.embedding_parameters
+    # A chunked loss adds each chunk's gradient of the head to the sum of those before. Of the whole
+    # loss the head's gradient comes when its fp32 copies are gone.
     chunked = 2 * head if training.loss_chunks > 1 else 0.0
-    rest = max(0.0, held.gradients - held.unit_share)
-    found: list[tuple[Moment, float, float, float, float]] = [
-        # A chunked loss adds each chunk's gradient of the head to the sum of those before. Of the
-        # whole loss the head's gradient comes when its fp32 copies are gone.
-        ("loss", standing, kept, logits, passing + (unit if held.gathered else chunked)),
-        ("first backward layer", standing, kept + layer, 0.0, passing + unit),
-        (
-            "last backward layer",
-            rest if held.gathered else held.gradients,
-            last,
-            0.0,
-            passing + (unit if held.gathered or training.keeps.frees_gradients else 0.0),
-        ),
-        ("update", held.gradients, 0.0, 0.0, held.collective + _update(shape, training, n)),
-    ]
-    standing_bytes = held.weights + held.states
-    return [
-        (
-            moment,
-            standing_bytes + gradients + activations + log + temporaries,
-            {
-                "gradients": gradients,
-                "activations": activations,
-                "logits": log,
-                "temporaries": temporaries,
-            },
+    is_whole = held.gathered > 0 or training.keeps.frees_gradients
+
+    def parts(gradients: float, activations: float, logits: float, temporaries: float) -> Breakdown:
+        return Breakdown(
+            weights=round(held.weights),
+            gradients=round(gradients),
+            states=round(held.states),
+            activations=round(activations),
+            logits=round(logits),
+            temporaries=round(temporaries),
+            reserve=RESERVE_BYTES,
         )
-        for moment, gradients, activations, log, temporaries in found
-    ]
+
+    return {
+        "loss": parts(
+            standing, kept, logit_bytes(shape, training),
+            passing + (unit if held.gathered else chunked),
+        ),
+        "first backward layer": parts(standing, kept + layer, 0.0, passing + unit),
+        "last backward layer": parts(
+            max(0.0, held.gradients - held.unit_share), layer + kept / shape.layers, 0.0,
+            passing + (unit if is_whole else 0.0),
+        ),
+        "update": parts(
+            held.gradients, 0.0, 0.0, held.collective + _update(shape, training, n)
+        ),
+    }  # fmt: skip
 
 
 def _dequantised(shape: ModelShape, training: Training) -> float:

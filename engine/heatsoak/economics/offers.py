@@ -138,6 +138,8 @@ class CardSet:
     n: int
     plan: MemoryPlan | None = None
     """How the training fits; None where no training was named."""
+    one: MemoryPlan | None = None
+    """How it would on one card, where a set has several; None otherwise."""
 
     @property
     def label(self) -> str:

@@ -213,21 +213,23 @@ def article_text(archetype: Archetype, choice: Choice) -> str:
     cards = {cards.offer.card for cards in choice.recommended}
     if not cards:
         return f"{says} Here nothing is recommended yet."
-    if cards <= set(archetype.article_cards):
-        how = "by your measurement" if choice.basis == "measured" else "by the profiles alone"
-        return f"{says} The same here, {how}."
+    is_same = cards <= set(archetype.article_cards)
     picks = [c for c in choice.candidates if c.cards.offer.card in archetype.article_cards]
     missed = [
-        f"{c.cards.offer.name} ({', '.join(clause.text for clause in c.missed)})"
+        f"{c.cards.offer.name} ({', '.join(clause.wanted for clause in c.missed)})"
         for c in picks
         if c.missed
     ]
+    if is_same:
+        how = "by your measurement" if choice.basis == "measured" else "by the profiles alone"
+        short = f" Of its picks these do not qualify: {listed(missed)}." if missed else ""
+        return f"{says} The same here, {how}.{short}"
     unmeasured = [c.cards.offer.name for c in picks if c.is_fit and not c.cards.is_measured]
     parts = [says, "Not so here:"]
     if missed:
-        parts.append(f"it misses {listed(missed)}.")
+        parts.append(f"these of its picks do not qualify: {listed(missed)}.")
     if unmeasured:
-        parts.append(f"{listed(unmeasured)} was not measured.")
+        parts.append(f"not measured: {listed(unmeasured)}.")
     if not missed and not unmeasured:
         parts.append("your measurement and prices say otherwise.")
     return " ".join(parts)

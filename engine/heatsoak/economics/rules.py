@@ -153,6 +153,8 @@ def _holds(label: str, cards: CardSet, *, is_yours: bool) -> Clause:
         text = "not known: the card has no profile that says its memory"
         return Clause("holds", wanted, None, text, is_yours=is_yours)
     sums = f"{gib(plan.peak_bytes)} of {gib(plan.usable_bytes)} usable a card on {cards.n}"
+    if cards.one is not None and plan.verdict == "yes":
+        sums += f"; one alone would have to hold {gib(cards.one.peak_bytes)}"
     text = {
         "yes": f"fits: {sums}",
         "tight": f"tight, under 5 % to spare: {sums}",

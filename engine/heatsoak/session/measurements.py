@@ -111,7 +111,9 @@ def load_measurements(
     groups: dict[tuple[str, int], list[_Job]] = {}
     for job in jobs:
         groups.setdefault((job.card, job.measured.n), []).append(job)
-    counts = dict(sorted(groups, reverse=True))  # Of each card the smallest set stays.
+    counts: dict[str, int] = {}
+    for card, n in groups:  # Of each card the smallest set stays.
+        counts[card] = min(n, counts.get(card, n))
     return Measurements(
         provenance=jobs[0].provenance,
         workload=jobs[0].workload,

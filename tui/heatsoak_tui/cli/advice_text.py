@@ -6,8 +6,15 @@ from typing import TYPE_CHECKING
 
 from heatsoak.economics.cost import per_joule, per_price
 from heatsoak_tui.cli.text import printable, table
-from heatsoak_tui.format import DASH, number, recipe_words, wrap
-from heatsoak_tui.widgets.advice_sections import Item, figure_text, sections, spaced
+from heatsoak_tui.format import DASH, fit, number, recipe_words, wrap
+from heatsoak_tui.widgets.advice_sections import (
+    Item,
+    card_name,
+    figure_text,
+    measured_word,
+    sections,
+    wrapped,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,8 +25,7 @@ if TYPE_CHECKING:
     from heatsoak.session.advice import AdviceReport
 
 WIDTH = 80
-LABEL = 11
-MOST_LINES = 60
+LABEL = 13
 
 
 def advice_text(report: AdviceReport) -> str:
@@ -36,7 +42,7 @@ def archetypes_text(kinds: Archetypes) -> str:
     from heatsoak.economics.offers import Needs
     from heatsoak.economics.reasons import rule_text
 
-    lines = [*wrap(f'Kinds of buyers, after "{kinds.article}"', WIDTH, MOST_LINES), ""]
+    lines = [*wrap(f'Kinds of buyers, after "{kinds.article}"', WIDTH, 3), ""]
     for index, kind in enumerate(kinds.archetypes, start=1):
         own = "  (your file)" if kind.provenance == "user" else ""
         lines.append(f"{index}  {kind.name}{own}")
@@ -58,7 +64,10 @@ def _head(report: AdviceReport, marks: str) -> Iterator[str]:
     yield "  ".join(filter(None, [marks, f"{sessions} of {what}"]))
     yield from wrap(f'Kinds of buyers after "{report.article}"', WIDTH, 3)
     yield ""
-    yield table(_measured_rows(report), frozenset({1, 2, 3, 4, 5}))
+    rows = _measured_rows(report)
+    rest = sum(2 + max(map(len, column)) for column in list(zip(*rows, strict=True))[1:])
+    cut = [(fit(card_name(name), WIDTH - rest), *cells) for name, *cells in rows]
+    yield table(cut, frozenset({1, 2, 3, 4, 5}))
     for text in report.missing:
         yield from _hanging("! ", f"not entered: {text}", WIDTH)
 
@@ -67,15 +76,10 @@ def _measured_rows(report: AdviceReport) -> list[tuple[str, ...]]:
     unit = report.measurements.workload.unit
     coin = report.currency or "price"
     rows: list[tuple[str, ...]] = [
-        (f"measured here{_reference(report)}", f"{unit}/s", "W", f"{unit}/J", coin,
+        (measured_word(report.measurements.provenance), f"{unit}/s", "W", f"{unit}/J", coin,
          f"{unit}/s per {coin}")
     ]  # fmt: skip
     return [*rows, *map(_measured_row, report.measured)]
-
-
-def _reference(report: AdviceReport) -> str:
-    kind = report.measurements.provenance
-    return "" if kind == "measured" else f" ({kind})"
 
 
 def _measured_row(offer: Offer) -> tuple[str, ...]:
@@ -108,7 +112,7 @@ def _item(label: str, item: Item) -> Iterator[str]:
     indent = "  " * item.depth
     lead = f"{indent}{item.mark} " if item.mark else indent
     room = WIDTH - LABEL - len(lead)
-    for line in wrap(spaced(item.text), room, MOST_LINES):
+    for line in wrapped(item.text, room):
         yield f"   {label:<{LABEL - 3}}{lead}{line}".rstrip()
         label, lead = "", " " * len(lead)
 
@@ -118,6 +122,6 @@ def _labelled(label: str, text: str) -> Iterator[str]:
 
 
 def _hanging(lead: str, text: str, width: int) -> Iterator[str]:
-    for line in wrap(spaced(text), width - len(lead), MOST_LINES):
+    for line in wrapped(text, width - len(lead)):
         yield lead + line
         lead = " " * len(lead)

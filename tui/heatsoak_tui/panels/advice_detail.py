@@ -6,16 +6,15 @@ from typing import TYPE_CHECKING
 
 from typing_extensions import override
 
-from heatsoak_tui.format import fit, wrap
+from heatsoak_tui.format import fit
 from heatsoak_tui.widgets.advice_canvas import AdviceCanvas
-from heatsoak_tui.widgets.advice_sections import Item, sections, spaced
+from heatsoak_tui.widgets.advice_sections import Item, sections, wrapped
 
 if TYPE_CHECKING:
     from heatsoak.economics.advice import Advice
     from heatsoak_tui.widgets.canvas import Line
 
 LABEL = 12
-MOST_LINES = 60
 
 
 class AdviceDetail(AdviceCanvas):
@@ -59,7 +58,7 @@ def detail_lines(advice: Advice, width: int) -> list[Line]:
 def _item(label: str, item: Item, width: int) -> list[Line]:
     indent = "  " * item.depth
     lead = f"{indent}{item.mark} " if item.mark else indent
-    texts = wrap(spaced(item.text), width - LABEL - len(lead) - 1, MOST_LINES)
+    texts = wrapped(item.text, width - LABEL - len(lead) - 1)
     lines: list[Line] = []
     for text in texts:
         lines.append([(f"   {label:<{LABEL - 3}}", "accent"), (lead, item.role), (text, item.role)])

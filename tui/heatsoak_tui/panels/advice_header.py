@@ -8,9 +8,9 @@ from typing_extensions import override
 
 from heatsoak.economics.cost import per_joule, per_price
 from heatsoak.economics.rules import MUST_WORDS
-from heatsoak_tui.format import DASH, number, recipe_words, wrap
+from heatsoak_tui.format import DASH, fit, number, recipe_words, wrap
 from heatsoak_tui.widgets.advice_canvas import AdviceCanvas
-from heatsoak_tui.widgets.advice_sections import figure_text, spaced
+from heatsoak_tui.widgets.advice_sections import card_name, figure_text, measured_word, spaced
 from heatsoak_tui.widgets.canvas import Line, left_right, rule
 
 if TYPE_CHECKING:
@@ -62,9 +62,8 @@ class AdviceHeader(AdviceCanvas):
 
     def _columns(self, report: AdviceReport, width: int) -> Line:
         unit, coin = report.measurements.workload.unit, report.currency or "price"
-        kind = report.measurements.provenance
         heads = [f"{unit}/s", "W", f"{unit}/J", coin, f"{unit}/s per {coin}"]
-        where = "measured here" if kind == "measured" else kind
+        where = measured_word(report.measurements.provenance)
         return [
             (f" {where:<{NAME}}", "muted"),
             *((f"{head:>{_room(width)}}", "muted") for head in _seen(heads, width)),
@@ -98,9 +97,9 @@ def _card(offer: Offer, width: int) -> Line:
     ]
     kept = _seen([text for text, _ in cells], width)
     roles = dict(reversed(cells)) | {DASH: "muted"}
-    name = f"{measured.n} x {offer.name}" if measured.n > 1 else offer.name
+    name = card_name(f"{measured.n} x {offer.name}" if measured.n > 1 else offer.name)
     return [
-        (f" {name[:NAME]:<{NAME}}", "text"),
+        (f" {fit(name, NAME):<{NAME}}", "text"),
         *((f"{text:>{_room(width)}}", roles[text]) for text in kept),
     ]
 

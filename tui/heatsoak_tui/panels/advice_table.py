@@ -52,7 +52,7 @@ def _block(advice: Advice, width: int, *, is_wide: bool, is_picked: bool) -> lis
     ]
     flips = advice.flip_texts
     more = f"  (+{len(flips) - 1})" if len(flips) > 1 else ""
-    flip = f"{flips[0]}{more}" if flips else "no single input in reach"
+    flip = f"{flips[0]}{more}" if flips else _without_flips(advice)
     indent = " " * (NAME + 3)
     if is_wide:
         card = f"{fit(advice.card, CARD - 2):<{CARD}}"
@@ -66,3 +66,9 @@ def _block(advice: Advice, width: int, *, is_wide: bool, is_picked: bool) -> lis
         [("     why    ", "muted"), (fit(spaced(advice.glance), width - 13), "text")],
         [("     flips  ", "muted"), (fit(spaced(flip), width - 13), "muted")],
     ]
+
+
+def _without_flips(advice: Advice) -> str:
+    if advice.choice.lacking is not None:
+        return "what is not entered yet"
+    return "no single input within reach"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from heatsoak.economics.reasons import other_text, unit_of
-from heatsoak_tui.format import DASH, THIN, decimals_of, number, uncertainty
+from heatsoak_tui.format import DASH, THIN, decimals_of, number, short_name, uncertainty, wrap
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -46,6 +46,30 @@ def spaced(text: str) -> str:
     return _THOUSANDS.sub(THIN, text)
 
 
+def wrapped(text: str, width: int) -> list[str]:
+    """The whole text in lines; an address that is longer than a line is broken, not cut."""
+    if width < 1:
+        return []
+    pieces = [
+        word[start : start + width]
+        for word in spaced(text).split(" ")
+        for start in range(0, max(1, len(word)), width)
+    ]
+    return wrap(" ".join(pieces), width, len(pieces))
+
+
+def card_name(name: str) -> str:
+    """A card's name without the words that are the same for all of its line."""
+    for word in ("Blackwell", "Workstation Edition", "Generation"):
+        name = name.replace(word, "")
+    return short_name(name)
+
+
+def measured_word(provenance: str) -> str:
+    """What stands over the column of the measured cards."""
+    return "measured here" if provenance == "measured" else provenance.upper()
+
+
 def figure_text(estimate: Estimate | None) -> str:
     """`3.24 ± 0.01`, a dash where it is not known."""
     if estimate is None:
@@ -58,8 +82,7 @@ def sections(advice: Advice) -> tuple[Section, ...]:
     """Why, what flips it, the rule, the evidence, the plan, the corrections, the checklist."""
     made = (
         Section("why", tuple(_why(advice))),
-        Section("flips", tuple(Item("·", text) for text in advice.flip_texts)
-                or (Item("", "nothing within a hundred times of any input"),)),
+        Section("flips", tuple(_flips(advice))),
         Section("rule", (Item("", advice.rule), Item("", f"Fired: {advice.fired}."))),
         Section("evidence", tuple(_evidence(advice))),
         Section("others", tuple(_others(advice))),
@@ -68,6 +91,14 @@ def sections(advice: Advice) -> tuple[Section, ...]:
         Section("checklist", tuple(_checklist(advice))),
     )  # fmt: skip
     return tuple(section for section in made if section.items)
+
+
+def _flips(advice: Advice) -> Iterator[Item]:
+    for text in advice.flip_texts:
+        yield Item("·", text)
+    if not advice.flips:
+        lacking = advice.choice.lacking is not None
+        yield Item("", "what is not entered yet" if lacking else "no single input within reach")
 
 
 def _why(advice: Advice) -> Iterator[Item]:
