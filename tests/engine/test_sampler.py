@@ -23,13 +23,14 @@ class Scripted:
     def __init__(self, device_id, script=None):
         self.info = DeviceInfo(device_id, f"TEST-{device_id}", device_id, "synthetic", "synthetic")
         self.script = script
+        self.answer = {"power_w": 1.0}
         self.readings = 0
 
     def read(self, t_s):
         self.readings += 1
         if self.script is not None:
             self.script(self.readings)
-        return DeviceSample(t_s, self.info.device_id, power_w=1.0)
+        return DeviceSample(t_s, self.info.device_id, **self.answer)
 
     def close(self):
         pass
@@ -148,6 +149,28 @@ def test_a_failing_reading_is_told_once_until_something_changes(run):
     told = [item.text if isinstance(item, DeviceFault) else "ok" for item in items]
     assert told == ["ok", "busy", "odd", "ok", "ok", "busy", "ok"]
     assert all(item.kind == "error" for item in items if isinstance(item, DeviceFault))
+
+
+def test_a_device_that_answers_with_errors_is_not_silent(run):
+    def fail(_):
+        raise DeviceReadError("busy")
+
+    failing = Scripted("a", fail)
+    sampler = run(failing, Scripted("b"))
+    items = take(sampler, lambda items: len(of(items, "b")) >= 30)
+    assert failing.readings > 10
+    assert sampler.silent_s(items[-1].t_s)["a"] < 10
+
+
+def test_a_sensor_that_cannot_be_right_is_told_once_and_still_read(run):
+    odd = Scripted("odd")
+    odd.answer = {"power_w": 900.0, "power_limit_w": 400.0}
+    sampler = run(odd)
+    items = take(sampler, lambda items: len(items) >= 40)
+    faults = [item for item in items if isinstance(item, DeviceFault)]
+    assert [(fault.kind, fault.device_id) for fault in faults] == [("suspect", "odd")]
+    assert "900 W" in faults[0].text
+    assert items[-1].power_w == 900.0
 
 
 def test_late_ticks_are_counted_and_skipped(run):

@@ -51,9 +51,9 @@ class DeviceSample:
     """How many degrees the device may still warm before it slows itself down
     (`temperature.gpu.tlimit`); read only where no absolute limit is known, and 0 or less once it
     has been reached."""
-    rejected: tuple[str, ...] = ()
-    """What the driver answered that cannot be, in words (a temperature of 127 degrees, the largest
-    integer); the readings concerned are None. Not recorded: the sampler tells of it once."""
+    rejected: tuple[tuple[str, float], ...] = ()
+    """What the driver answered that cannot be (127 degrees, the largest integer): the reading,
+    which is None, and the driver's number. Not recorded: the sampler tells of it once."""
 
 
 THROTTLE_REASONS = (

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal
 
 from heatsoak.clock import monotonic_s
 from heatsoak.telemetry.device import DeviceLostError, DeviceReadError
+from heatsoak.telemetry.plausibility import Plausibility
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,14 +28,15 @@ JOIN_S = 0.5
 
 @dataclass(frozen=True, slots=True)
 class DeviceFault:
-    """A device that could not be read."""
+    """A device that could not be read, or that says what cannot be."""
 
     t_s: float
     """Session time at which it was noticed."""
     device_id: str
-    kind: Literal["lost", "error"]
+    kind: Literal["lost", "error", "suspect"]
     """`lost`: gone for good, no reading follows. `error`: the next reading may succeed; told once
-    until the device answers again or says something else."""
+    until the device answers again or says something else. `suspect`: a sensor's readings are not to
+    be believed; told once."""
     text: str
 
 
@@ -79,7 +81,7 @@ class Sampler:
         return {reader.device_id: reader.late_ticks for reader in self._readers}
 
     def silent_s(self, now_s: float) -> dict[str, float]:
-        """Session seconds since the last answer of each device, or since the start."""
+        """Session seconds since the last call of each device came back, or since the start."""
         return {reader.device_id: max(0.0, now_s - reader.answered_s) for reader in self._readers}
 
 
@@ -104,6 +106,7 @@ class _Reader:
         self._stop = stop
         self._start_s = 0.0
         self._told: str | None = None
+        self._plausibility = Plausibility(device.info)
         self._jitter = random.Random(device.info.uuid)
         self._thread = threading.Thread(
             target=self._run, name=f"read {self.device_id}", daemon=True
@@ -141,6 +144,7 @@ class _Reader:
                 self._tell("lost", str(error))
                 return
             except DeviceReadError as error:
+                self.answered_s = clock.now_s()
                 if str(error) != self._told:
                     self._told = str(error)
                     self._tell("error", self._told)
@@ -150,11 +154,13 @@ class _Reader:
                 if self._stop.is_set():
                     return
                 self._readings.put(sample)
+                for text in self._plausibility.look(sample):
+                    self._tell("suspect", text)
             tick += 1
             missed = int((clock.now_s() - self._start_s) / self._period_s) - tick
             if missed > 0:
                 self.late_ticks += missed
                 tick += missed
 
-    def _tell(self, kind: Literal["lost", "error"], text: str) -> None:
+    def _tell(self, kind: Literal["lost", "error", "suspect"], text: str) -> None:
         self._readings.put(DeviceFault(self._clock.now_s(), self.device_id, kind, text))

@@ -1,87 +1,63 @@
-"""NVIDIA cards through NVML, the only file that talks to it.
+"""NVIDIA cards through NVML; the only file that loads the library.
 
-Past this file there is no NVML name, no exception of it, no milliwatt: what a card does not support
-is None for good after one probe, a reading that failed once is None once, a card that is gone
-raises `DeviceLostError`.
+Past this file and `telemetry/nvml` there is no NVML name, no exception of it, no milliwatt: what a
+card does not support is None for good after one probe, a reading that failed once is None once, a
+card that is gone raises `DeviceLostError`.
+
+A call into the driver may never return. What opens a card is therefore waited for with a deadline,
+and NVML is let go of in a thread that nobody waits for long.
 """
 
 from __future__ import annotations
 
 import contextlib
 import threading
+import warnings
 from dataclasses import dataclass
-from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from functools import cache, partial
+from typing import TYPE_CHECKING
 
+from heatsoak.clock import monotonic_s
 from heatsoak.errors import DeviceUnavailableError
-from heatsoak.profiles.cards import card_for_name
-from heatsoak.telemetry.device import DeviceInfo, DeviceLostError, DeviceReadError
+from heatsoak.telemetry.device import DeviceLostError, DeviceReadError
+from heatsoak.telemetry.nvml.calls import Call, HangError, is_any_hung
+from heatsoak.telemetry.nvml.defects import XidWatch, read_health
+from heatsoak.telemetry.nvml.errors import MISMATCH, NOT_FOUND, classify, start_problem
+from heatsoak.telemetry.nvml.facts import describe
+from heatsoak.telemetry.nvml.poll import NoAnswerError
+from heatsoak.telemetry.nvml.slices import busy_slices, slices_of
+from heatsoak.telemetry.nvml.versions import mismatch
 from heatsoak.telemetry.sample import DeviceSample
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
+    from types import ModuleType
 
-Fate = Literal["unsupported", "lost", "transient"]
+    from heatsoak.telemetry.device import DeviceInfo
+    from heatsoak.telemetry.health import DeviceHealth
+    from heatsoak.telemetry.nvml.poll import Poll
 
-_ERRORS: dict[int, tuple[Fate, str]] = {
-    1: ("lost", "NVML was shut down"),
-    2: ("unsupported", "the driver does not accept the query"),
-    3: ("unsupported", "not supported by this card or driver"),
-    4: ("unsupported", "not permitted to this user"),
-    6: ("unsupported", "the driver finds nothing under this query"),
-    9: ("lost", "the NVIDIA driver was unloaded"),
-    13: ("unsupported", "this driver has no such function"),
-    15: ("lost", "the GPU is lost (it has fallen off the bus)"),
-    16: ("lost", "the GPU requires a reset"),
-    18: ("lost", "the NVIDIA driver was replaced while running: reboot"),
-    25: ("unsupported", "the driver does not accept this version of the query"),
-    26: ("unsupported", "withdrawn by this driver"),
-    28: ("lost", "the GPU is no longer found"),
-}
-"""Every NVML error code (`nvmlReturn_t`) that is not merely a reading failed this time."""
-
-_START_PROBLEMS = {
-    4: "no permission to use the NVIDIA driver: this user cannot open /dev/nvidiactl",
-    9: "the NVIDIA library is installed, but the NVIDIA kernel driver is not loaded",
-    12: "no NVIDIA driver: its library libnvidia-ml.so.1 was not found",
-    13: "the NVIDIA driver is too old: its library lacks nvmlInitWithFlags",
-    18: "the NVIDIA kernel driver and its library are of different versions: reboot",
-}
+START_WITHIN_S = 60.0
+"""Real seconds to wait for NVML to start: without persistence mode it wakes every card."""
+OPEN_WITHIN_S = 15.0
+"""Real seconds to wait for cards to say what they are."""
+LET_GO_WITHIN_S = 1.0
 NO_CARDS = "the NVIDIA driver works, but it finds no card"
+_SHADOWED = (
+    "the Python package pynvml hides nvidia-ml-py: pip uninstall pynvml, then "
+    "pip install --force-reinstall nvidia-ml-py"
+)
+_NOT_INSTALLED = "the Python package nvidia-ml-py is missing: pip install nvidia-ml-py"
 
-_REASONS = {
-    0x04: "sw_power_cap",
-    0x08: "hw_slowdown",
-    0x10: "sync_boost",
-    0x20: "sw_thermal_slowdown",
-    0x40: "hw_thermal_slowdown",
-    0x80: "hw_power_brake_slowdown",
-}
-_STATE_BITS = 0x001 | 0x002 | 0x100
-"""Idle, application clocks, display clock: states, not throttling."""
 
-_LIMITS: dict[str, tuple[float, float]] = {
-    "power_w": (0.0, 20_000.0),
-    "energy_j": (0.0, 1e15),
-    "memory_used_bytes": (0.0, 1e15),
-    "temperature_c": (-40.0, 126.0),
-    "sm_clock_mhz": (0.0, 20_000.0),
-    "mem_clock_mhz": (0.0, 100_000.0),
-    "utilization_pct": (0.0, 100.0),
-    "fan_pct": (0.0, 200.0),
-    "power_limit_w": (1.0, 20_000.0),
-    "pcie_gen": (1.0, 15.0),
-    "pcie_width": (1.0, 64.0),
-    "pstate": (0.0, 15.0),
-}
-"""Values outside are a driver's way of saying "none": 127, 255, the largest integer, pstate 32."""
-_NOT_AVAILABLE = (0xFFFFFFFF, 0xFFFFFFFF / 1000, float((1 << 64) - 1), (1 << 64) - 1)
-"""The largest integers, with which drivers say "none" (also as milliwatts turned into watts)."""
-_SENSOR_GPU = 0
-_CLOCK_SM, _CLOCK_MEM = 1, 2
-_THRESHOLD_SLOWDOWN, _THRESHOLD_GPU_MAX = 1, 3
-_THRESHOLDS_C = (50.0, 126.0)
-"""Newer cards answer with a margin such as -2, which is no temperature."""
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """What there is of NVIDIA in this machine."""
+
+    found: list[DeviceInfo]
+    """Cards in PCI order, each before its MIG devices."""
+    unreadable: dict[str, str]
+    """Cards that cannot be read, by index, each with the reason in words."""
 
 
 def problem() -> str | None:
@@ -93,32 +69,42 @@ def problem() -> str | None:
 
 
 @contextlib.contextmanager
-def kept_open() -> Iterator[None]:
-    """Keep NVML open over several calls: without persistence mode each start wakes every card."""
-    nvml = _Nvml()
+def kept_open() -> Iterator[ModuleType | None]:
+    """NVML, kept open over several calls, or None: each start may wake every card."""
     try:
-        nvml.open()
+        nvml = _begin()
     except _StartError:
-        yield
+        yield None
         return
     try:
-        yield
+        yield nvml
     finally:
-        nvml.close()
+        _end(nvml)
 
 
 def discover() -> list[DeviceInfo]:
-    """The NVIDIA cards that can be read now; [] without a driver."""
-    infos = []
-    with kept_open():
-        for index in range(count_cards()):
+    """The NVIDIA cards and MIG devices that can be read now; [] without a driver."""
+    return survey().found
+
+
+def survey() -> Survey:
+    """Ask all cards at once what they are; one that hangs costs the others nothing."""
+    found: list[DeviceInfo] = []
+    unreadable: dict[str, str] = {}
+    with kept_open() as nvml:
+        if nvml is None:
+            return Survey(found, unreadable)
+        calls = [
+            Call(partial(_describe_all, nvml, index), f"ask {index}")
+            for index in range(count_cards())
+        ]
+        until_s = monotonic_s() + OPEN_WITHIN_S
+        for index, call in enumerate(calls):
             try:
-                device = NvidiaDevice(index)
-            except DeviceUnavailableError:
-                continue
-            infos.append(device.info)
-            device.close()
-    return infos
+                found += call.result(until_s - monotonic_s())
+            except (DeviceUnavailableError, HangError) as error:
+                unreadable[str(index)] = str(error)
+    return Survey(found, unreadable)
 
 
 def count_cards() -> int:
@@ -129,32 +115,53 @@ def count_cards() -> int:
         return 0
 
 
-class NvidiaDevice:
-    """One NVIDIA card."""
+def open_mig(uuid: str) -> NvidiaDevice:
+    """Open a MIG device by its whole UUID, in either form.
 
-    def __init__(self, index: int) -> None:
+    Raises:
+        DeviceUnavailableError: no driver, no such MIG device, or its card cannot be read.
+    """
+    with kept_open() as nvml:
+        calls = [
+            Call(partial(_has_slice, nvml, index, uuid), f"search {index}")
+            for index in range(count_cards())
+            if nvml is not None
+        ]
+        until_s = monotonic_s() + OPEN_WITHIN_S
+        for index, call in enumerate(calls):
+            with contextlib.suppress(DeviceUnavailableError, HangError):
+                if call.result(until_s - monotonic_s()):
+                    return NvidiaDevice(index, uuid)
+    raise DeviceUnavailableError(f"device {uuid} cannot be read: {problem() or 'no card has it'}")
+
+
+class NvidiaDevice:
+    """One NVIDIA card, or one MIG device of one."""
+
+    def __init__(self, index: int, mig_uuid: str | None = None) -> None:
         """Open the card and probe once what it supports.
 
         Args:
             index: NVML index, in PCI order.
+            mig_uuid: of the MIG device of that card that is meant, in either form.
 
         Raises:
-            DeviceUnavailableError: no driver, no such card, or the card is lost.
+            DeviceUnavailableError: no driver, no such card, or the card is lost or hangs.
         """
-        self._busy = threading.Lock()
-        self._is_closed = False
-        self._nvml_session = _Nvml()
+        name = mig_uuid or str(index)
         try:
-            nvml = self._nvml_session.open()
+            self._nvml = _begin()
         except _StartError as error:
-            raise DeviceUnavailableError(f"device {index}: {error}") from error
+            raise DeviceUnavailableError(f"device {name}: {error}") from error
+        call = Call(partial(_describe, self._nvml, index, mig_uuid), f"open {name}")
         try:
-            handle = nvml.nvmlDeviceGetHandleByIndex(index)
-            self._info, self._fields = _probe(nvml, handle, index)
-        except (nvml.NVMLError, DeviceLostError) as error:
-            self._nvml_session.close()
-            text = _classify(error.value)[1] if isinstance(error, nvml.NVMLError) else str(error)
-            raise DeviceUnavailableError(f"device {index} cannot be read: {text}") from error
+            self._handle, self._info, self._poll = call.result(OPEN_WITHIN_S)
+        except (DeviceUnavailableError, HangError) as error:
+            _end(self._nvml)
+            raise DeviceUnavailableError(f"device {name} cannot be read: {error}") from error
+        self._watch = XidWatch(self._nvml, self._handle, self._info.device_id)
+        self._reading, self._asking = threading.Lock(), threading.Lock()
+        self._is_closed = False
 
     @property
     def info(self) -> DeviceInfo:
@@ -168,70 +175,127 @@ class NvidiaDevice:
             DeviceLostError: the card has fallen off the bus, or its driver is gone.
             DeviceReadError: no field at all could be read this time.
         """
-        with self._busy:
-            values: dict[str, Any] = {}
-            text = "the card answers no query"
-            for field in self._fields:
-                try:
-                    values[field.name] = field.read()
-                except field.error_class as error:
-                    fate, text = _classify(error.value)
-                    if fate == "lost":
-                        raise DeviceLostError(text) from error
-        if not values:
-            raise DeviceReadError(text)
-        return DeviceSample(t_s, self._info.device_id, **values)
+        with self._reading:
+            self._watch.begin()
+            try:
+                values = self._poll.read()
+            except DeviceLostError as error:
+                raise DeviceLostError(f"{error}{self._say_xids()}") from error
+            except NoAnswerError as error:
+                if self._is_gone():
+                    text = "the GPU is no longer among those the driver finds"
+                    raise DeviceLostError(f"{text}{self._say_xids()}") from error
+                raise DeviceReadError(str(error)) from error
+            rejected = tuple(self._poll.rejected)
+        return DeviceSample(t_s, self._info.device_id, rejected=rejected, **values)
+
+    def health(self) -> DeviceHealth:
+        """What the card counted of its own defects; may be called while it is read.
+
+        Raises:
+            DeviceLostError: the card is gone.
+        """
+        self._watch.begin()
+        with self._asking:
+            return read_health(self._nvml, self._handle, self._watch.xids())
+
+    def busy_siblings(self) -> tuple[str, ...]:
+        """UUIDs of other MIG devices of the same card that somebody uses now.
+
+        Raises:
+            DeviceLostError: the card is gone.
+        """
+        if self._info.mig_parent_uuid is None:
+            return ()
+        with self._asking:
+            return busy_slices(self._nvml, self._handle, self._info.uuid)
 
     def close(self) -> None:
-        """Let go of NVML, unless a reading hangs in it (shutting down would hang as well)."""
-        if self._busy.acquire(blocking=False):
-            try:
-                if not self._is_closed:
-                    self._is_closed = True
-                    self._nvml_session.close()
-            finally:
-                self._busy.release()
+        """Let go of NVML, unless a call hangs in it (shutting down would hang as well)."""
+        self._watch.stop()
+        with contextlib.ExitStack() as stack:
+            for lock in (self._reading, self._asking):
+                if not lock.acquire(blocking=False):
+                    return
+                stack.callback(lock.release)
+            if not self._is_closed:
+                self._is_closed = True
+                _end(self._nvml)
+
+    def _say_xids(self) -> str:
+        xids = self._watch.xids(0.0)
+        return f"; Xid {', '.join(map(str, xids))}" if xids else ""
+
+    def _is_gone(self) -> bool:
+        """Whether the driver, asked anew, no longer finds the card."""
+        uuid = self._info.mig_parent_uuid or self._info.uuid
+        try:
+            self._nvml.nvmlDeviceGetHandleByUUID(uuid)
+        except self._nvml.NVMLError as error:
+            return error.value == NOT_FOUND or classify(error.value)[0] == "lost"
+        return False
 
 
-@dataclass(frozen=True, slots=True)
-class _Field:
-    """One reading that the card supports."""
-
-    name: str
-    get: Callable[[], Any]
-    error_class: Any
-
-    def read(self) -> Any:  # noqa: ANN401 - a value of any field of DeviceSample
-        """The value in our unit, or None where the driver gave a sentinel."""
-        value = self.get()
-        limits = _LIMITS.get(self.name)
-        if limits is not None and not limits[0] <= value <= limits[1]:
-            return None
-        return value
+# -- the library ----------------------------------------------------------------------------------
 
 
-class _StartError(Exception):
+class _StartError(DeviceUnavailableError):
     """NVML does not start; the text is a sentence for the user."""
 
 
-class _Nvml:
-    """One use of NVML, from `open` to `close`; NVML counts the uses."""
+@cache
+def _load() -> ModuleType:
+    """The bindings.
 
-    def open(self) -> Any:  # noqa: ANN401 - the untyped module
-        import pynvml
+    Raises:
+        _StartError: they are missing, or another package of the same name hides them.
+    """
+    try:
+        with warnings.catch_warnings():
+            # Not for the user, who may not even have installed the package that says it.
+            warnings.simplefilter("ignore", FutureWarning)
+            import pynvml
+    except ImportError as error:
+        raise _StartError(_NOT_INSTALLED) from error
+    # nvidia-ml-py is one module; the deprecated distribution `pynvml` is a package.
+    if hasattr(pynvml, "__path__") or not hasattr(pynvml, "nvmlDeviceGetFieldValues"):
+        raise _StartError(_SHADOWED)
+    module: ModuleType = pynvml
+    return module
 
-        try:
-            pynvml.nvmlInit()
-        except pynvml.NVMLError as error:
-            raise _StartError(_start_problem(error.value)) from error
-        self._nvml = pynvml
-        return pynvml
 
-    def close(self) -> None:
-        try:
-            self._nvml.nvmlShutdown()
-        except self._nvml.NVMLError:
-            return  # a driver that is gone cannot be let go of
+def _begin() -> ModuleType:
+    """Begin one use of NVML, which counts them; `_end` ends it.
+
+    Raises:
+        _StartError: NVML does not start.
+    """
+    nvml = _load()
+    try:
+        Call(partial(_start, nvml), "start NVML").result(START_WITHIN_S)
+    except HangError as error:
+        raise _StartError(str(error)) from error
+    return nvml
+
+
+def _start(nvml: ModuleType) -> None:
+    try:
+        nvml.nvmlInit()
+    except nvml.NVMLError as error:
+        text = mismatch(nvml) if error.value == MISMATCH else start_problem(error.value)
+        raise _StartError(text) from error
+
+
+def _end(nvml: ModuleType) -> None:
+    """End one use of NVML, without waiting long for a driver that hangs."""
+
+    def shut_down() -> None:
+        with contextlib.suppress(nvml.NVMLError):  # a driver that is gone cannot be let go of
+            nvml.nvmlShutdown()
+
+    if not is_any_hung():
+        with contextlib.suppress(HangError):
+            Call(shut_down, "end NVML").result(LET_GO_WITHIN_S)
 
 
 def _count() -> int:
@@ -240,159 +304,52 @@ def _count() -> int:
     Raises:
         _StartError: there is no driver that could count.
     """
-    session = _Nvml()
-    nvml = session.open()
+    nvml = _begin()
     try:
         return int(nvml.nvmlDeviceGetCount())
     except nvml.NVMLError as error:
-        raise _StartError(_start_problem(error.value)) from error
+        raise _StartError(start_problem(error.value)) from error
     finally:
-        session.close()
+        _end(nvml)
 
 
-def _classify(code: int) -> tuple[Fate, str]:
-    return _ERRORS.get(code, ("transient", f"NVML error {code}"))
+# -- one card, within a `Call` --------------------------------------------------------------------
 
 
-def _start_problem(code: int) -> str:
-    return _START_PROBLEMS.get(code, f"the NVIDIA driver does not answer: NVML error {code}")
+@contextlib.contextmanager
+def _in_words(nvml: ModuleType) -> Iterator[None]:
+    """Whatever the library or a lost card raises as a `DeviceUnavailableError`."""
+    try:
+        yield
+    except nvml.NVMLError as error:
+        raise DeviceUnavailableError(classify(error.value)[1]) from error
+    except DeviceLostError as error:
+        raise DeviceUnavailableError(str(error)) from error
 
 
-def _probe(nvml: Any, handle: Any, index: int) -> tuple[DeviceInfo, list[_Field]]:  # noqa: ANN401
-    """What the card is, and the readings it supports: each is tried once.
-
-    Raises:
-        DeviceLostError: the card is gone.
-    """
-    missing: dict[str, str] = {}
-    fields: list[_Field] = []
-    for name, candidates in _candidates(nvml, handle).items():
-        for get in candidates:
-            field = _Field(name, get, nvml.NVMLError)
-            try:
-                field.read()
-            except nvml.NVMLError as error:
-                fate, text = _classify(error.value)
-                if fate == "lost":
-                    raise DeviceLostError(text) from error
-                if fate == "unsupported":
-                    missing[name] = text
-                    continue
-            missing.pop(name, None)
-            fields.append(field)
-            break
-    ask = _Asker(nvml)
-    name = ask.text(lambda: nvml.nvmlDeviceGetName(handle)) or "NVIDIA card of unknown name"
-    memory_bytes = ask.number(lambda: nvml.nvmlDeviceGetMemoryInfo(handle).total)
-    total_bytes = None if memory_bytes is None else int(memory_bytes)
-    card = card_for_name(name, total_bytes)
-    info = DeviceInfo(
-        device_id=str(index),
-        uuid=str(nvml.nvmlDeviceGetUUID(handle)),
-        name=name,
-        kind="nvidia",
-        provenance="measured",
-        card=None if card is None else card.id,
-        index=index,
-        memory_total_bytes=total_bytes,
-        power_limit_w=ask.number(lambda: nvml.nvmlDeviceGetEnforcedPowerLimit(handle) / 1000),
-        power_limit_default_w=ask.number(
-            lambda: nvml.nvmlDeviceGetPowerManagementDefaultLimit(handle) / 1000
-        ),
-        temperature_limit_c=ask.temperature_limit_c(handle),
-        fan_max_pct=ask.number(lambda: nvml.nvmlDeviceGetMinMaxFanSpeed(handle)[1])
-        if "fan_pct" not in missing
-        else None,
-        sm_clock_max_mhz=ask.number(lambda: nvml.nvmlDeviceGetMaxClockInfo(handle, _CLOCK_SM)),
-        pci_bus_id=ask.text(lambda: nvml.nvmlDeviceGetPciInfo(handle).busId),
-        pcie_gen_max=ask.integer(lambda: nvml.nvmlDeviceGetMaxPcieLinkGeneration(handle)),
-        pcie_width_max=ask.integer(lambda: nvml.nvmlDeviceGetMaxPcieLinkWidth(handle)),
-        driver_version=ask.text(nvml.nvmlSystemGetDriverVersion),
-        missing=missing,
-    )
-    return info, fields
+def _describe(
+    nvml: ModuleType, index: int, mig_uuid: str | None
+) -> tuple[object, DeviceInfo, Poll]:
+    """A card's handle, what it or its MIG device is, and how it is read."""
+    with _in_words(nvml):
+        handle = nvml.nvmlDeviceGetHandleByIndex(index)
+        if mig_uuid is None:
+            return handle, *describe(nvml, handle, index)
+        part = next((p for p in slices_of(nvml, handle) if p.is_named(mig_uuid)), None)
+        if part is None:
+            raise DeviceUnavailableError(f"card {index} has no such part")
+        return handle, *describe(nvml, handle, index, part)
 
 
-def _candidates(nvml: Any, handle: Any) -> dict[str, tuple[Callable[[], Any], ...]]:  # noqa: ANN401
-    """Per reading the ways to get it, best first (older drivers lack some)."""
-    return {
-        "power_w": (lambda: nvml.nvmlDeviceGetPowerUsage(handle) / 1000,),
-        "energy_j": (lambda: nvml.nvmlDeviceGetTotalEnergyConsumption(handle) / 1000,),
-        "temperature_c": (lambda: float(nvml.nvmlDeviceGetTemperature(handle, _SENSOR_GPU)),),
-        "sm_clock_mhz": (lambda: float(nvml.nvmlDeviceGetClockInfo(handle, _CLOCK_SM)),),
-        "mem_clock_mhz": (lambda: float(nvml.nvmlDeviceGetClockInfo(handle, _CLOCK_MEM)),),
-        "utilization_pct": (lambda: float(nvml.nvmlDeviceGetUtilizationRates(handle).gpu),),
-        "memory_used_bytes": (
-            # The second form leaves out what the driver reserves, as `nvidia-smi` does.
-            lambda: int(nvml.nvmlDeviceGetMemoryInfo(handle, nvml.nvmlMemory_v2).used),
-            lambda: int(nvml.nvmlDeviceGetMemoryInfo(handle).used),
-        ),
-        "fan_pct": (
-            lambda: _fastest_fan_pct(nvml, handle),
-            lambda: float(nvml.nvmlDeviceGetFanSpeed(handle)),
-        ),
-        "power_limit_w": (lambda: nvml.nvmlDeviceGetEnforcedPowerLimit(handle) / 1000,),
-        "throttle_reasons": (
-            lambda: decode_reasons(nvml.nvmlDeviceGetCurrentClocksEventReasons(handle)),
-            lambda: decode_reasons(nvml.nvmlDeviceGetCurrentClocksThrottleReasons(handle)),
-        ),
-        "pcie_gen": (lambda: int(nvml.nvmlDeviceGetCurrPcieLinkGeneration(handle)),),
-        "pcie_width": (lambda: int(nvml.nvmlDeviceGetCurrPcieLinkWidth(handle)),),
-        "pstate": (lambda: int(nvml.nvmlDeviceGetPerformanceState(handle)),),
-    }
+def _describe_all(nvml: ModuleType, index: int) -> list[DeviceInfo]:
+    """What a card and its MIG devices are."""
+    with _in_words(nvml):
+        handle = nvml.nvmlDeviceGetHandleByIndex(index)
+        parts = [None, *slices_of(nvml, handle)]
+        return [describe(nvml, handle, index, part)[0] for part in parts]
 
 
-def decode_reasons(mask: int) -> tuple[str, ...] | None:
-    """Names of the reasons in an NVML clock event mask; unknown bits as hex, states left out."""
-    if mask in _NOT_AVAILABLE:
-        return None
-    bits = [1 << position for position in range(mask.bit_length()) if mask >> position & 1]
-    return tuple(_REASONS.get(bit, hex(bit)) for bit in bits if not bit & _STATE_BITS)
-
-
-def _fastest_fan_pct(nvml: Any, handle: Any) -> float:  # noqa: ANN401
-    fans = range(nvml.nvmlDeviceGetNumFans(handle))
-    if not fans:
-        raise nvml.NVMLError(nvml.NVML_ERROR_NOT_SUPPORTED)
-    return float(max(nvml.nvmlDeviceGetFanSpeed_v2(handle, fan) for fan in fans))
-
-
-class _Asker:
-    """Static facts that a driver may refuse: each is asked once, None when refused."""
-
-    def __init__(self, nvml: Any) -> None:  # noqa: ANN401
-        self._nvml = nvml
-
-    def number(self, get: Callable[[], Any]) -> float | None:
-        try:
-            value = float(get())
-        except self._nvml.NVMLError as error:
-            if _classify(error.value)[0] == "lost":
-                raise DeviceLostError(_classify(error.value)[1]) from error
-            return None
-        return None if value in _NOT_AVAILABLE else value
-
-    def integer(self, get: Callable[[], Any]) -> int | None:
-        value = self.number(get)
-        return None if value is None else int(value)
-
-    def temperature_limit_c(self, handle: Any) -> float | None:  # noqa: ANN401
-        """The lower of the two thresholds at which the card slows itself down."""
-        low_c, high_c = _THRESHOLDS_C
-        ask = self._nvml.nvmlDeviceGetTemperatureThreshold
-        known = [
-            value
-            for threshold in (_THRESHOLD_GPU_MAX, _THRESHOLD_SLOWDOWN)
-            if (value := self.number(partial(ask, handle, threshold))) is not None
-            and low_c <= value <= high_c
-        ]
-        return min(known, default=None)
-
-    def text(self, get: Callable[[], Any]) -> str | None:
-        try:
-            value = get()
-        except self._nvml.NVMLError as error:
-            if _classify(error.value)[0] == "lost":
-                raise DeviceLostError(_classify(error.value)[1]) from error
-            return None
-        return value.decode() if isinstance(value, bytes) else str(value)
+def _has_slice(nvml: ModuleType, index: int, mig_uuid: str) -> bool:
+    with _in_words(nvml):
+        card = nvml.nvmlDeviceGetHandleByIndex(index)
+        return any(part.is_named(mig_uuid) for part in slices_of(nvml, card))
