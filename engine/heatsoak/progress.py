@@ -34,6 +34,8 @@ class Hello:
     device_name: str
     facts: dict[str, Any] = field(default_factory=dict)
     """What the child measured or chose: parameters, precision, attention, `flops_per_unit`."""
+    device_memory_bytes: int | None = None
+    """Memory of the device as the child's own library sees it; None where it was not asked."""
 
 
 @dataclass(frozen=True)

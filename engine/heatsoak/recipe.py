@@ -10,6 +10,12 @@ import json
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+GPU_ONLY: dict[str, tuple[tuple[str, ...], str]] = {
+    "precision": (("fp16", "tf32"), "bf16 or fp32"),
+    "attention": (("cudnn", "efficient"), "auto, flash or math"),
+}
+"""By field: the values that only a GPU can compute with, and what a CPU takes instead."""
+
 
 @dataclass(frozen=True)
 class Recipe:
@@ -51,3 +57,11 @@ class Recipe:
     def hash(self) -> str:
         """First 12 hex digits of the SHA-256 of the canonical JSON: equal recipes, equal hash."""
         return hashlib.sha256(self.to_json().encode()).hexdigest()[:12]
+
+    @property
+    def cpu_problem(self) -> str | None:
+        """Why a CPU cannot train this, in one line with what it can; None where it can."""
+        for name, (values, instead) in GPU_ONLY.items():
+            if getattr(self, name) in values:
+                return f"{name} {getattr(self, name)} needs a GPU; the CPU takes {instead}"
+        return None

@@ -125,3 +125,19 @@ def test_the_catalogue_imports_no_workload():
     command = [sys.executable, "-c", program]
     out = subprocess.run(command, check=True, capture_output=True, text=True)
     assert out.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"precision": "tf32"}, "precision tf32 needs a GPU; the CPU takes bf16 or fp32"),
+        ({"precision": "fp16"}, "precision fp16 needs a GPU; the CPU takes bf16 or fp32"),
+        ({"attention": "cudnn"}, "attention cudnn needs a GPU; the CPU takes auto, flash or math"),
+    ],
+)
+def test_what_only_a_gpu_can_compute_is_refused_on_the_cpu_before_anything_starts(options, said):
+    with pytest.raises(UsageError, match=said) as caught:
+        make_recipe("llm_pretrain", CPU, options)
+    assert "\n" not in str(caught.value)
+    recipe = make_recipe("llm_pretrain", card(24), options)
+    assert recipe.cpu_problem == said

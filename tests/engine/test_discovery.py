@@ -53,12 +53,12 @@ def test_the_seed_reaches_the_cards():
         ("", "synthetic:rtx-5090"),
         ("cpu,", "has no name"),
         ("gpu", "unknown device 'gpu'"),
-        ("-1", "unknown device '-1'"),
+        ("-1", "-1 means no device at all"),
+        ("0:x", "unknown device '0:x'"),
         ("cpu,cpu", "named twice"),
         ("synthetic:rtx5090", "did you mean rtx-5090"),
         ("synthetic:voodoo-2", "known: a100-pcie-80"),
         ("synthetic:rtx-5090+melt@3", "unknown fault"),
-        ("MIG-1234", "name the whole card"),
     ],
 )
 def test_what_does_not_exist_is_refused_in_one_line_that_says_what_does(spec, words):
@@ -75,7 +75,7 @@ import json
 from heatsoak.errors import DeviceUnavailableError
 from heatsoak.telemetry.discovery import best_device, discover, nvidia_problem, open_devices
 texts = []
-for spec in ("0", "all", "GPU-1234"):
+for spec in ("0", "0:1", "all", "GPU-1234", "MIG-1234", "MIG-GPU-1234/1/0"):
     try:
         open_devices(spec)
     except DeviceUnavailableError as error:
@@ -93,7 +93,7 @@ print(json.dumps([best_device(), [i.device_id for i in discover()], nvidia_probl
     best, found, problem, texts = json.loads(done.stdout)
     assert (best, found) == ("cpu", ["cpu"])
     assert problem == "no NVIDIA driver: its library libnvidia-ml.so.1 was not found"
-    assert len(texts) == 3
+    assert len(texts) == 6
     assert all(problem in text and "\n" not in text for text in texts)
 
 

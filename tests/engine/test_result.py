@@ -179,6 +179,7 @@ def test_a_cpu_that_reports_no_power(written):
     assert numbers["joules_per_unit"] is None
     assert device["energy"] == {
         "method": None, "counter_j": None, "integrated_j": None, "gap_frac": None,
+        "scope": None, "power_method": None,
     }  # fmt: skip
     assert "cpu: no energy a unit: power is not reported" in document["warnings"]
 

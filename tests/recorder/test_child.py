@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,7 @@ from heatsoak.telemetry.device import DeviceInfo
 TINY = str(Path(__file__).with_name("tiny_workload.py"))
 RECIPE = Recipe("tiny", "cpu-tiny", 0, 1, 1, "fp32", "none", False, False, "none")
 CPU = DeviceInfo("cpu", "cpu-here", "a CPU", "cpu", "measured")
+CARD = DeviceInfo("0", "GPU-asked", "a card", "nvidia", "measured")
 
 
 class Run:
@@ -32,7 +34,8 @@ class Run:
             os.environ, session_id="test-child", recipe=RECIPE, device=device, seed=1
         )
         clock = SessionClock()
-        self.child = Child([sys.executable, TINY, *behaviour], environment, clock, **options)
+        command = [sys.executable, TINY, *behaviour]
+        self.child = Child(command, environment, clock, device=device, **options)
         self.clock, self.records, self.log, self.warnings = clock, [], [], []
         self.child.start(0.0)
 
@@ -123,12 +126,33 @@ def test_a_failed_record_is_told_instead_of_the_exit_status(run, until):
     assert one.child.failure == "the workload failed: out of memory"
 
 
-def test_a_child_on_another_device_fails(run, until):
-    device = DeviceInfo("0", "GPU-asked", "a card", "nvidia", "measured")
-    one = run("uuid=GPU-other", device=device, expected_uuid="GPU-asked")
+def test_b1_a_child_on_another_device_fails_and_nothing_of_it_counts(run, until):
+    one = run("uuid=GPU-other", device=CARD)
     until(one.is_gone)
     assert "GPU-other" in one.child.failure
     assert "GPU-asked" in one.child.failure
+    assert one.kinds() == set()
+
+
+def test_b1_a_child_that_sees_another_memory_fails_and_nothing_of_it_counts(run, until):
+    device = replace(CARD, memory_total_bytes=80 * 1024**3)
+    one = run("memory=25000000000", device=device)
+    until(one.is_gone)
+    assert "23.3 GiB of memory on GPU-asked, the driver 80.0 GiB" in one.child.failure
+    assert one.kinds() == set()
+
+
+def test_b1_a_child_that_sees_the_memory_of_its_device_counts(run, until):
+    one = run("memory=85000000000", device=replace(CARD, memory_total_bytes=80 * 1024**3))
+    until(lambda: progress.Steps in one.kinds())
+    assert one.child.failure is None
+
+
+def test_b1_work_before_the_hello_is_not_measured(run, until):
+    one = run("early")
+    until(one.is_gone)
+    assert "before it said on which device" in one.child.failure
+    assert one.kinds() == set()
 
 
 def test_a_child_that_never_says_hello_is_ended(run, until):
@@ -164,7 +188,7 @@ def test_a_flood_of_output_is_drained_and_bounded(run, until):
 
 
 def test_a_program_that_does_not_exist_is_told(until):
-    child = Child(["/nowhere/at-all"], os.environ, SessionClock())
+    child = Child(["/nowhere/at-all"], os.environ, SessionClock(), device=CPU)
     child.start(0.0)
     until(lambda: child.poll(1.0) or child.is_gone)
     assert child.failure == "the workload ended by itself with exit status 127"
@@ -194,7 +218,7 @@ def test_a_child_dies_with_its_guard_even_if_nobody_sweeps(run, until, mark):
 
 def test_a_program_that_handles_no_signal_ends_when_asked(until):
     # The guard ignores SIGTERM, and what is ignored is inherited.
-    child = Child(["/bin/sleep", "1000"], os.environ, SessionClock())
+    child = Child(["/bin/sleep", "1000"], os.environ, SessionClock(), device=CPU)
     child.start(0.0)
     until(lambda: child.poll(1.0) or child.pid)
     child.stop()
@@ -207,7 +231,9 @@ def test_kill_9_of_the_parent_leaves_nothing(until, mark):
         import os, sys
         from heatsoak.clock import SessionClock
         from heatsoak.launch.child import Child
-        child = Child(sys.argv[1:], os.environ, SessionClock())
+        from heatsoak.telemetry.device import DeviceInfo
+        cpu = DeviceInfo("cpu", "cpu-here", "a CPU", "cpu", "measured")
+        child = Child(sys.argv[1:], os.environ, SessionClock(), device=cpu)
         child.start(0.0)
         print(flush=True)
         sys.stdin.read()
@@ -218,6 +244,15 @@ def test_kill_9_of_the_parent_leaves_nothing(until, mark):
         until(lambda: _count(mark) >= 4)  # parent, guard, child, grandchild
         parent.kill()
         until(lambda: _count(mark) == 0, 5.0)
+
+
+@pytest.mark.parametrize("uuid", ["GPU-asked", "MIG-asked"])
+def test_b1_a_child_sees_the_one_device_by_its_uuid_whatever_its_user_sees(uuid):
+    base = {"CUDA_VISIBLE_DEVICES": "3,1", "CUDA_DEVICE_ORDER": "FASTEST_FIRST"}
+    device = replace(CARD, uuid=uuid)
+    made = workload_environment(base, session_id="s", recipe=RECIPE, device=device, seed=7)
+    assert made["CUDA_VISIBLE_DEVICES"] == made["HEATSOAK_DEVICE"] == uuid
+    assert made["CUDA_DEVICE_ORDER"] == "PCI_BUS_ID"
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@
 
 Behaviours: `ignore-term`, `grandchild` (one that detaches, ignores TERM and outlives its parent),
 `chatty` (prints without end), `exit=N`, `failed=TEXT`, `uuid=UUID`, `mute` (no hello),
-`bad-line`, `rate=UNITS_PER_S`, `stderr=TEXT`.
+`memory=BYTES`, `early` (work before the hello), `bad-line`, `rate=UNITS_PER_S`, `stderr=TEXT`.
 """
 
 from __future__ import annotations
@@ -50,7 +50,11 @@ def main() -> int:
         os.write(fd, b"not a record\n")
     given = os.environ["HEATSOAK_DEVICE"]
     uuid = told.get("uuid", None if given == "cpu" else os.environ["CUDA_VISIBLE_DEVICES"])
-    write(progress.Hello(monotonic_s(), os.getpid(), "samples", uuid, "test device", {"tiny": 1}))
+    memory = int(told["memory"]) if "memory" in told else None
+    if "early" in told:
+        write(progress.Steps(monotonic_s(), 1.0, 1, None))
+    facts = {"tiny": 1}
+    write(progress.Hello(monotonic_s(), os.getpid(), "samples", uuid, "test device", facts, memory))
     write(progress.Phase(monotonic_s(), "train"))
     if "chatty" in told:
         threading.Thread(target=chatter, daemon=True).start()

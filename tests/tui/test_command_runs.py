@@ -4,6 +4,7 @@ import json
 import os
 import select
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
@@ -166,6 +167,35 @@ def test_a_watcher_that_is_ended_says_that_the_run_goes_on(folders):
     assert run.returncode == -signal.SIGTERM
     assert heatsoak("sessions").stdout.count("recording") == 1
     assert heatsoak("stop").returncode == 0
+
+
+def test_a_stopped_recorder_is_told_instead_of_its_last_line_again_and_again(folders):
+    run = subprocess.Popen(
+        [HEATSOAK, "run", "-d", "synthetic:rtx-5090"],
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    with run:
+        wait_for_line(run.stderr, "warming")
+        (row,) = json.loads(heatsoak("sessions", "--json").stdout)["sessions"]
+        pid = recorder_pid(row["path"])
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            line = wait_for_line(run.stderr, "nothing has come from the recorder")
+            assert f"its process {pid} is stopped; kill -CONT {pid} lets it go on" in line
+        finally:
+            os.kill(pid, signal.SIGCONT)
+        wait_for_line(run.stderr, "warming", "SYNTHETIC")
+        run.send_signal(signal.SIGINT)
+        run.communicate(timeout=WITHIN_S)
+
+
+def recorder_pid(path):
+    connection = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
+    try:
+        query = "select value from meta where key = 'recorder_pid'"
+        return int(connection.execute(query).fetchone()[0])
+    finally:
+        connection.close()
 
 
 def test_a_crashed_run_is_told_and_closed_by_the_next_look(folders):

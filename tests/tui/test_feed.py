@@ -10,7 +10,7 @@ import pytest
 from heatsoak.session.rows import Batch
 from heatsoak.session.tail import Tail
 from heatsoak.telemetry.sample import DeviceSample
-from heatsoak_tui.feed import Feed
+from heatsoak_tui.feed import QUIET_AFTER, Feed
 from heatsoak_tui.messages import BatchArrived, FeedTrouble, RecorderGone
 from heatsoak_tui.run_view import RunView
 
@@ -19,9 +19,9 @@ from heatsoak_tui.run_view import RunView
 def follow():
     feeds = []
 
-    def start(path, is_alive=lambda: True):
+    def start(path, is_alive=lambda: True, **more):
         posted = queue.Queue()
-        feed = Feed(Tail(path), posted.put, is_alive, poll_s=0.01)
+        feed = Feed(Tail(path), posted.put, is_alive, poll_s=0.01, **more)
         thread = threading.Thread(target=feed.run)
         thread.start()
         feeds.append((feed, thread))
@@ -79,3 +79,18 @@ def test_a_recorder_that_is_gone_is_told_after_a_while(follow, written, tmp_path
     while isinstance(message, RecorderGone):
         message = posted.get(timeout=10)
     assert message.batch.samples[0].t_s == 99.0
+
+
+def test_a_recorder_that_is_there_and_writes_nothing_is_told_until_it_writes(
+    follow, written, tmp_path
+):
+    writer = written(20).open(tmp_path / "a.heatsoak")
+    posted, _ = follow(writer.path, say_quiet=lambda quiet_s: f"quiet for {quiet_s:.2f} s")
+    assert isinstance(posted.get(timeout=10), BatchArrived)
+    assert posted.get(timeout=10).text == f"quiet for {QUIET_AFTER * 0.01:.2f} s"
+    writer.write(Batch({}, samples=(DeviceSample(99.0, "synthetic-0"),)))
+    message = posted.get(timeout=10)
+    while message.text.startswith("quiet"):
+        message = posted.get(timeout=10)
+    assert message.text == ""
+    assert isinstance(posted.get(timeout=10), BatchArrived)

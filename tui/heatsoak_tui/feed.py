@@ -22,6 +22,8 @@ TROUBLE_AFTER = 3
 """Failed looks in a row before the user is told."""
 SILENT_AFTER = 3
 """Looks without anything new before the recorder is asked for."""
+QUIET_AFTER = 6
+"""Looks without anything new before the user is told: a recorder writes every second."""
 
 
 class Feed:
@@ -33,6 +35,7 @@ class Feed:
         post: Callable[[Message], object],
         is_recorder_alive: Callable[[], bool],
         poll_s: float = POLL_S,
+        say_quiet: Callable[[float], str] = lambda quiet_s: f"nothing new for {quiet_s:.0f} s",
     ) -> None:
         """Nothing is read before `run`.
 
@@ -42,11 +45,14 @@ class Feed:
             is_recorder_alive: Whether the process that writes the file is there; asked only when
                 nothing new came for a while.
             poll_s: Real seconds between two looks.
+            say_quiet: A sentence on a recorder that is there and has written nothing for so many
+                real seconds.
         """
         self._tail = tail
         self._post = post
         self._is_recorder_alive = is_recorder_alive
         self._poll_s = poll_s
+        self._say_quiet = say_quiet
         self._stopped = threading.Event()
         self._failures = 0
         self._quiet = 0
@@ -76,20 +82,27 @@ class Feed:
             self._post(FeedTrouble(""))
         self._failures = 0
         if batch is not None:
+            if self._quiet >= QUIET_AFTER:
+                self._post(FeedTrouble(""))
             self._quiet = 0
             self._post(BatchArrived(batch))
-        else:
-            self._quiet += 1
-        if tail.state != "recording" and batch is None:
+            return False
+        if tail.state != "recording":
             return True
-        if self._quiet == SILENT_AFTER and not self._is_recorder_alive():
-            # It may have closed the file between the last look and this question.
-            last = tail.poll()
-            if last is not None:
-                self._post(BatchArrived(last))
-            if tail.state == "recording":
-                self._post(RecorderGone())
-                self._quiet = 0
-        elif self._quiet > SILENT_AFTER:
-            self._quiet = 0
+        self._quiet += 1
+        if self._quiet % SILENT_AFTER == 0:
+            self._ask_for_recorder(tail)
         return False
+
+    def _ask_for_recorder(self, tail: Tail) -> None:
+        """Nothing came for a while: is somebody there to write, and why do they not?"""
+        if self._is_recorder_alive():
+            if self._quiet >= QUIET_AFTER:
+                self._post(FeedTrouble(self._say_quiet(self._quiet * self._poll_s)))
+            return
+        # It may have closed the file between the last look and this question.
+        last = tail.poll()
+        if last is not None:
+            self._post(BatchArrived(last))
+        if tail.state == "recording":
+            self._post(RecorderGone())

@@ -47,7 +47,6 @@ LIGHTNING_PRECISION: dict[str, Literal["bf16-mixed", "16-mixed", "32-true"]] = {
     "fp32": "32-true",
 }
 MATMUL_PRECISION = {"bf16": "highest", "fp16": "highest", "tf32": "high", "fp32": "highest"}
-GPU_PRECISIONS = ("fp16", "tf32")
 ATTENTION_KERNELS = {
     "flash": SDPBackend.FLASH_ATTENTION,
     "cudnn": SDPBackend.CUDNN_ATTENTION,
@@ -211,23 +210,24 @@ def _hello(training: Training, job: Job) -> Hello:
         "cuda": torch.version.cuda if job.is_cuda else None,
         **training.facts,
     }
-    uuid, name = None, _cpu_name()
-    if job.is_cuda:
-        uuid, name = device_uuid(job.device), torch.cuda.get_device_name(job.device)
-    return Hello(monotonic_s(), os.getpid(), training.unit, uuid, name, facts)
+    if not job.is_cuda:
+        return Hello(monotonic_s(), os.getpid(), training.unit, None, _cpu_name(), facts)
+    seen = torch.cuda.get_device_properties(job.device)
+    uuid = nvml_uuid(str(seen.uuid), os.environ.get(DEVICE_VARIABLE, ""))
+    return Hello(
+        monotonic_s(), os.getpid(), training.unit, uuid, seen.name, facts, seen.total_memory
+    )
 
 
-def device_uuid(device: torch.device, asked: str | None = None) -> str:
-    """The UUID of a CUDA device as NVML spells it.
+def nvml_uuid(uuid: str, asked: str) -> str:
+    """A UUID of CUDA's as NVML spells it.
 
     Args:
-        device: a CUDA device of this process.
-        asked: the UUID the recorder gave; CUDA does not tell a MIG device from a card.
+        uuid: of a CUDA device. On a MIG slice its own or, from older runtimes, its card's: CUDA
+            does not say which.
+        asked: the UUID the recorder gave.
     """
-    uuid = str(torch.cuda.get_device_properties(device).uuid)
-    asked = asked or os.environ.get(DEVICE_VARIABLE, "")
-    prefix = "MIG" if asked.startswith("MIG-") else "GPU"
-    return f"{prefix}-{uuid}"
+    return asked if asked == f"MIG-{uuid}" else f"GPU-{uuid}"
 
 
 def _device(asked: str | None) -> torch.device:
@@ -241,10 +241,15 @@ def _device(asked: str | None) -> torch.device:
         build = torch.version.cuda
         why = "this PyTorch has no CUDA" if build is None else f"CUDA {build} of PyTorch finds none"
         raise WorkloadError(f"asked to train on {asked}, but {why}; use the device cpu")
-    for index in range(torch.cuda.device_count()):
-        device = torch.device("cuda", index)
-        if device_uuid(device, asked) == asked:
-            return device
+    count = torch.cuda.device_count()
+    for index in range(count):
+        uuid = str(torch.cuda.get_device_properties(index).uuid)
+        if nvml_uuid(uuid, asked) == asked:
+            return torch.device("cuda", index)
+    if asked.startswith("MIG-") and count == 1:
+        # The one slice this process can see, under the UUID of its card: the recorder compares
+        # the memory too.
+        return torch.device("cuda", 0)
     raise WorkloadError(f"asked to train on {asked}, which CUDA does not offer to this process")
 
 
@@ -255,14 +260,8 @@ def _check_recipe(recipe: Recipe, device: torch.device) -> None:
     if recipe.attention not in ("auto", "none", *ATTENTION_KERNELS):
         right = ", ".join(("auto", *ATTENTION_KERNELS))
         raise WorkloadError(f"unknown attention {recipe.attention!r}; there is {right}")
-    if device.type == "cpu" and recipe.precision in GPU_PRECISIONS:
-        raise WorkloadError(
-            f"precision {recipe.precision} needs a GPU; on the CPU use bf16 or fp32"
-        )
-    if device.type == "cpu" and recipe.attention in ("cudnn", "efficient"):
-        raise WorkloadError(
-            f"attention {recipe.attention} needs a GPU; the CPU takes auto, flash, math"
-        )
+    if device.type == "cpu" and recipe.cpu_problem is not None:
+        raise WorkloadError(recipe.cpu_problem)
 
 
 def _default_recipe(name: str, literal: Mapping[str, Any]) -> Recipe:

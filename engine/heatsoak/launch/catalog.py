@@ -140,7 +140,10 @@ def make_recipe(
             known = _listed(["size", *info.options])
             raise UsageError(f"{info.name} has no option {name!r}; it has {known}")
         (values if name in _RECIPE_FIELDS else settings)[name] = _checked(info, name, value)
-    return Recipe(workload=info.name, settings=settings, **values)
+    recipe = Recipe(workload=info.name, settings=settings, **values)
+    if device.kind == "cpu" and recipe.cpu_problem is not None:
+        raise UsageError(f"{info.name} on {device.device_id}: {recipe.cpu_problem}")
+    return recipe
 
 
 def _size(info: WorkloadInfo, device: DeviceInfo, asked: str | None) -> str:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from heatsoak import progress
 from heatsoak.clock import monotonic_s
 from heatsoak.launch import guard
+from heatsoak.launch.identity import device_problem
 from heatsoak.launch.job import LogLine, TimedRecord
 from heatsoak.launch.output import Output
 from heatsoak.launch.processes import sweep_orphans
@@ -43,7 +44,7 @@ class Child:
         environment: Mapping[str, str],
         clock: SessionClock,
         *,
-        expected_uuid: str | None = None,
+        device: DeviceInfo,
         grace_s: float = GRACE_S,
         hello_within_s: float = HELLO_WITHIN_S,
     ) -> None:
@@ -53,7 +54,7 @@ class Child:
             command: program and arguments.
             environment: the whole environment, as `workload_environment` makes it.
             clock: session time of the records' instants.
-            expected_uuid: UUID of the device the child must say it runs on; None for a CPU.
+            device: what the child must say it runs on, before anything it reports counts.
             grace_s: real seconds between SIGTERM and SIGKILL.
             hello_within_s: real seconds within which the child must say hello.
         """
@@ -66,7 +67,7 @@ class Child:
         self._command = list(command)
         self._environment = dict(environment)
         self._clock = clock
-        self._expected_uuid = expected_uuid
+        self._device = device
         self._grace_s = grace_s
         self._hello_within_s = hello_within_s
         self._warnings: list[str] = []
@@ -75,6 +76,7 @@ class Child:
         self._lines = progress.LineBuffer()
         self._report = progress.LineBuffer()
         self._has_hello = False
+        self._is_elsewhere = False
         self._is_asked = False
         self._kill_at_s: float | None = None
         self._complaint: str | None = None
@@ -221,7 +223,12 @@ class Child:
             if isinstance(record, progress.Hello):
                 self._has_hello = True
                 self._check_device(record)
-            elif isinstance(record, progress.Failed) and self._complaint is None:
+            elif not self._has_hello and not isinstance(record, progress.Failed | progress.Done):
+                # Work of which nobody knows where it was done is not measured.
+                self._complain("the workload reported work before it said on which device it runs")
+            if self._is_elsewhere:
+                continue
+            if isinstance(record, progress.Failed) and self._complaint is None:
                 self._complaint = f"the workload failed: {record.text}"
                 self._terminate()
             at_s = self._clock.at_s(record.monotonic_s)
@@ -229,13 +236,16 @@ class Child:
         return records
 
     def _check_device(self, hello: progress.Hello) -> None:
-        if hello.device_uuid == self._expected_uuid:
-            return
-        self._complaint = (
-            f"the workload runs on {hello.device_name} ({hello.device_uuid or 'the host CPU'}), "
-            f"not on the device it was given ({self._expected_uuid or 'the host CPU'})"
-        )
-        self.kill()
+        problem = device_problem(hello, self._device)
+        if problem is not None:
+            self._complain(problem)
+
+    def _complain(self, text: str) -> None:
+        """It is not where it should be: nothing it says counts any more."""
+        if not self._is_elsewhere:
+            self._is_elsewhere = True
+            self._complaint = text
+            self.kill()
 
     def _why(self) -> str | None:
         if self._complaint is not None:

@@ -34,6 +34,15 @@ def parents() -> dict[int, tuple[int, str]]:
     return found
 
 
+def is_stopped(pid: int) -> bool:
+    """Whether a process was stopped (SIGSTOP, a debugger) and waits to be continued."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_bytes()
+    except OSError:
+        return False
+    return stat.rpartition(b")")[2].split()[0] in (b"T", b"t")
+
+
 def sweep_orphans(keep: set[int]) -> int:
     """SIGKILL and wait for the children of this process that are not in `keep`, and all below them.
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from heatsoak.clock import monotonic_s
 from heatsoak.errors import DeviceUnavailableError, HeatsoakError, UsageError
 from heatsoak.launch.child import with_absolute_python_path
+from heatsoak.launch.processes import is_stopped
 from heatsoak.recorder.registry import Entry, Registry
 
 if TYPE_CHECKING:
@@ -119,6 +120,15 @@ def find_running(ref: str | None) -> Running:
 def is_alive(run: Running) -> bool:
     """Whether the recorder of a run still holds its lock."""
     return any(one.id == run.id for one in running())
+
+
+def say_quiet(run: Running, quiet_s: float) -> str:
+    """A sentence on a recorder that has written nothing for `quiet_s` real seconds."""
+    if is_stopped(run.pid):
+        why = f"its process {run.pid} is stopped; kill -CONT {run.pid} lets it go on"
+    else:
+        why = f"its process {run.pid} is there; it may wait for a disk"
+    return f"nothing has come from the recorder for {quiet_s:.0f} s: {why}"
 
 
 def wait_ended(run: Running, deadline_s: float = 60.0) -> None:

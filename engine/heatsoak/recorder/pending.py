@@ -46,6 +46,11 @@ class Pending:
         """Progress; only the last of each second is kept."""
         self.steps[row.job_id, int(row.t_s)] = row
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to write."""
+        return not any(getattr(self, name) for name in self.__slots__)
+
     def take(self) -> Batch:
         """Everything as one batch; nothing is pending afterwards."""
         batch = Batch(

@@ -94,6 +94,7 @@ def prepare(plan: Plan) -> Prepared:
     devices = tuple(open_devices(plan.devices, seed=plan.seed))
     try:
         jobs = _jobs(plan, devices)
+        check_slices(jobs, devices)
     except UsageError:
         for device in devices:
             device.close()
@@ -112,6 +113,21 @@ def prepare(plan: Plan) -> Prepared:
         created_utc=created_utc,
         host=socket.gethostname(),
     )
+
+
+def check_slices(jobs: Sequence[JobRow], devices: Sequence[Device]) -> None:
+    """Refuse a job on several MIG slices.
+
+    Raises:
+        UsageError: CUDA gives a process one slice and no more.
+    """
+    slices = {d.info.device_id for d in devices if d.info.mig_parent_uuid is not None}
+    for job in jobs:
+        if len(job.device_ids) > 1 and not slices.isdisjoint(job.device_ids):
+            raise UsageError(
+                f"{', '.join(job.device_ids)} cannot work on one job: a process can use one MIG "
+                "slice only; give each its own job (replicas), or turn MIG off"
+            )
 
 
 def _jobs(plan: Plan, devices: Sequence[Device]) -> tuple[JobRow, ...]:

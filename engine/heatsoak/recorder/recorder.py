@@ -12,33 +12,29 @@ from typing import TYPE_CHECKING, Any
 
 from heatsoak.clock import SessionClock, monotonic_s
 from heatsoak.errors import UsageError
-from heatsoak.launch.catalog import find_workload
-from heatsoak.launch.child import Child, workload_command, workload_environment
 from heatsoak.launch.processes import become_subreaper
-from heatsoak.launch.synthetic import SyntheticJob
 from heatsoak.recorder.control import Control
+from heatsoak.recorder.health import HealthWatch
+from heatsoak.recorder.jobs import make_job, siblings_of
 from heatsoak.recorder.pending import Pending
+from heatsoak.recorder.preflight import preflight
+from heatsoak.recorder.silence import Silence
 from heatsoak.recorder.status import status
 from heatsoak.recorder.track import Track
 from heatsoak.session.store import SessionFullError, SessionWriter
 from heatsoak.telemetry.sampler import DeviceFault, Sampler
-from heatsoak.telemetry.vendors.synthetic import SyntheticCard
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from heatsoak.launch.job import Job
     from heatsoak.recorder.prepare import Prepared
-    from heatsoak.session.rows import JobRow, SessionState
+    from heatsoak.session.rows import SessionState
 
 COMMIT_EVERY_S = 1.0
 """Real seconds between two commits."""
 LOOK_AT_LEAST_EVERY_S = 0.005
 """Under a high `--speed` the loop looks this often, in real seconds, and no oftener."""
-SILENT_S = 5.0
-"""A device that has not answered for so long (session seconds, at least as many as a real second
-has under `--speed`) is told."""
 WORST_FIRST: tuple[SessionState, ...] = (
     "interrupted", "failed", "lost", "stuck", "idle", "not-steady", "steady",
 )  # fmt: skip
@@ -70,14 +66,21 @@ class Recorder:
         self._selector = selectors.DefaultSelector()
         self._control = Control(socket_path, self._selector, self._answer)
         self._sampler = Sampler(prepared.devices, self._clock)
+        self._health = HealthWatch(prepared.devices)
         infos = {device.info.device_id: device.info for device in prepared.devices}
         self._tracks = [
-            Track(row, self._job(row), [infos[i] for i in row.device_ids], prepared.protocol)
+            Track(
+                row,
+                make_job(row, prepared, self._clock),
+                [infos[i] for i in row.device_ids],
+                prepared.protocol,
+                siblings_of(infos.values()),
+            )
             for row in prepared.jobs
         ]
         self._track_of = {i: track for track in self._tracks for i in track.devices}
         self._last_sample_s: dict[str, float] = {}
-        self._silent: set[str] = set()
+        self._silence = Silence(prepared.plan.speed)
         self._lost: set[str] = set()
         self._evaluated_s = 0.0
         self._end_reason: str | None = None
@@ -107,6 +110,11 @@ class Recorder:
     def _start(self) -> None:
         t_s = self._clock.now_s()
         self._sampler.start()
+        self._health.start()
+        for device_ids, words in preflight(device.info for device in self._prepared.devices):
+            text = f"{', '.join(device_ids)}: {words}"
+            device_id = device_ids[0] if len(device_ids) == 1 else None
+            self._pending.event(t_s, "warning", text, device_id=device_id, devices=device_ids)
         for track in self._tracks:
             track.start(t_s, self._pending)
             for fd in track.job.filenos():
@@ -148,8 +156,11 @@ class Recorder:
         if self._end_reason is not None:
             return
         self._evaluated_s = max(self._evaluated_s, self._known_until_s(t_s))
+        self._take_health(t_s)
         for track in self._tracks:
-            track.evaluate(self._evaluated_s, self._pending)
+            # Nobody knows what a device does that does not answer: nothing of it may freeze now.
+            if self._silence.devices.isdisjoint(track.devices):
+                track.evaluate(self._evaluated_s, self._pending)
         if all(track.is_over for track in self._tracks):
             self._is_over = True
             self._end("; ".join(self._endings()))
@@ -162,38 +173,50 @@ class Recorder:
                 return
             track = self._track_of[reading.device_id]
             if isinstance(reading, DeviceFault):
-                if reading.kind == "lost":
-                    self._lost.add(reading.device_id)
-                track.add_fault(reading, self._pending)
+                self._take_fault(reading)
             else:
                 self._last_sample_s[reading.device_id] = reading.t_s
+                self._silence.answered(reading.device_id)
                 self._pending.samples.append(reading)
-                track.add_sample(reading)
+                track.add_sample(reading, self._pending)
+
+    def _take_health(self, t_s: float) -> None:
+        for device_id, words in self._health.news():
+            self._pending.event(t_s, "health", f"{device_id}: {words}", device_id=device_id)
+        ours = {device.info.uuid for device in self._prepared.devices}
+        for device_id, uuids in self._health.busy_siblings():
+            others = [uuid for uuid in uuids if uuid not in ours]
+            self._track_of[device_id].see_busy(t_s, device_id, others, self._pending)
+
+    def _take_fault(self, fault: DeviceFault) -> None:
+        if fault.kind == "lost":
+            self._lost.add(fault.device_id)
+        elif fault.kind == "error":
+            self._silence.erred(fault.t_s, fault.device_id, fault.text)
+        self._track_of[fault.device_id].add_fault(fault, self._pending)
 
     def _known_until_s(self, t_s: float) -> float:
         """Up to when the readings are complete: under `--speed` a moment late is minutes."""
+        unheard = self._silence.unheard | self._lost
         live = [
             last_s + 1.0
             for device_id, last_s in self._last_sample_s.items()
-            if device_id not in self._silent and device_id not in self._lost
+            if device_id not in unheard
         ]
         return min([t_s, *live])
 
     def _tell_silence(self, t_s: float) -> None:
-        limit_s = max(SILENT_S, self._clock.speed)
-        for device_id, silent_s in self._sampler.silent_s(t_s).items():
-            if device_id in self._lost:
-                continue
-            if silent_s > limit_s and device_id not in self._silent:
-                self._silent.add(device_id)
-                text = f"{device_id} has not answered for {silent_s:.0f} s"
-                self._pending.event(t_s, "silent", text, device_id=device_id)
-            elif silent_s <= limit_s and device_id in self._silent:
-                self._silent.discard(device_id)
-                text = f"{device_id} answers again"
-                self._pending.event(t_s, "silent", text, device_id=device_id)
+        for change in self._silence.look(t_s, self._sampler.silent_s(t_s), self._lost):
+            if change.kind == "given-up":
+                self._take_fault(DeviceFault(t_s, change.device_id, "lost", change.text))
+            else:
+                kind = "silent" if change.kind == "silent" else "warning"
+                self._pending.event(t_s, kind, change.text, device_id=change.device_id)
 
     def _commit(self) -> None:
+        if self._pending.is_empty:
+            # Every device may hang while a workload compiles: the file still says that we are here.
+            self._pending.meta["now_s"] = f"{self._clock.now_s():.0f}"
         try:
             self._writer.write(self._pending.take())
         except SessionFullError as error:
@@ -240,13 +263,15 @@ class Recorder:
             track.job.kill()
         self._wait_gone()
         self._take_readings()
+        self._health.stop()
+        self._take_health(t_s)
         is_cut_short = self._is_killed and not self._is_over
         reason = self._end_reason or "the run ended"
         for track in self._tracks:
             track.poll(t_s, self._pending)
             if is_cut_short:
                 track.close(t_s, "interrupted", reason, self._pending)
-            track.finish(t_s, self._pending)
+            track.finish(t_s, self._pending, self._health.entry)
         state: SessionState = "interrupted" if is_cut_short else self._state()
         for device_id, count in self._sampler.late_ticks().items():
             if count:
@@ -335,7 +360,7 @@ class Recorder:
                     self._tracks,
                     t_s=t_s,
                     is_ending=self._end_reason is not None,
-                    silent=self._silent,
+                    silent=self._silence.devices,
                 )
             case "stop":
                 self._interrupt("stopped by the user")
@@ -363,20 +388,3 @@ class Recorder:
             track.judge.extend(float(seconds))
         self._pending.event(t_s, "extend", f"{seconds:g} s more before the time-out",
                             seconds=seconds)  # fmt: skip
-
-    def _job(self, row: JobRow) -> Job:
-        prepared = self._prepared
-        device = next(d for d in prepared.devices if d.info.device_id == row.device_ids[0])
-        if isinstance(device, SyntheticCard):
-            size = find_workload(row.workload).sizes[row.recipe.size]
-            return SyntheticJob(device, row.recipe, size)
-        environment = workload_environment(
-            os.environ,
-            session_id=prepared.id,
-            recipe=row.recipe,
-            device=device.info,
-            seed=prepared.plan.seed,
-        )
-        uuid = device.info.uuid if device.info.kind == "nvidia" else None
-        command = workload_command(row.workload)
-        return Child(command, environment, self._clock, expected_uuid=uuid)

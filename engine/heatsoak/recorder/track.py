@@ -7,19 +7,22 @@ from typing import TYPE_CHECKING
 
 from heatsoak.clock import monotonic_s
 from heatsoak.progress import Failed, Hello, Integrity, Phase, Steps
+from heatsoak.recorder.evidence import Evidence
 from heatsoak.session.result import result_entry
 from heatsoak.session.rows import LogRow, PhaseRow, ResultRow, StepsRow
+from heatsoak.session.warnings import name_of
 from heatsoak.steady_state.judge import Judge
 from heatsoak.steady_state.verdict import FINAL_STATES
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any
 
     from heatsoak.launch.job import Job, TimedRecord
     from heatsoak.recorder.pending import Pending
     from heatsoak.session.rows import JobRow
     from heatsoak.steady_state.protocols import Protocol
-    from heatsoak.steady_state.verdict import State, Verdict
+    from heatsoak.steady_state.verdict import Result, State, Verdict
     from heatsoak.telemetry.device import DeviceInfo
     from heatsoak.telemetry.sample import DeviceSample
     from heatsoak.telemetry.sampler import DeviceFault
@@ -44,9 +47,22 @@ class Track:
     """A job from its start to its end."""
 
     def __init__(
-        self, row: JobRow, job: Job, devices: Sequence[DeviceInfo], protocol: Protocol
+        self,
+        row: JobRow,
+        job: Job,
+        devices: Sequence[DeviceInfo],
+        protocol: Protocol,
+        siblings: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
-        """A job and the devices it runs on, in the order of their ranks."""
+        """A job on its devices.
+
+        Args:
+            row: the job.
+            job: what runs.
+            devices: its devices, in the order of their ranks.
+            protocol: how it is judged.
+            siblings: by device that is a MIG slice, the other slices of its card in this run.
+        """
         self.row = row
         self.job = job
         self.judge = Judge(protocol, devices)
@@ -58,6 +74,10 @@ class Track:
         self.units_done: float | None = None
         self._written: dict[str, Verdict] = {}
         self._results: dict[str, ResultRow] = {}
+        self._evidence = {device.device_id: Evidence(device) for device in devices}
+        for device_id, others in (siblings or {}).items():
+            if device_id in self._evidence:
+                self._evidence[device_id].soaked_with = tuple(others)
         self._told: set[tuple[str, str]] = set()
         self._failed_at_s: float | None = None
         self._is_failure_told = False
@@ -74,13 +94,31 @@ class Track:
         text = f"{self.row.workload} {self.row.recipe.size} starts on {where}"
         pending.event(t_s, "start", text, job_id=self.row.job_id)
 
-    def add_sample(self, sample: DeviceSample) -> None:
+    def add_sample(self, sample: DeviceSample, pending: Pending) -> None:
         """A reading of one of its devices."""
         self.judge.add_sample(sample)
+        evidence = self._evidence[sample.device_id]
+        if evidence.add(sample) and evidence.mute:
+            names = ", ".join(map(name_of, evidence.mute))
+            text = f"{sample.device_id}: no value of {names} so far, though the driver knows of it"
+            pending.event(sample.t_s, "warning", text, device_id=sample.device_id,
+                          missing=list(evidence.mute))  # fmt: skip
+
+    def see_busy(self, t_s: float, device_id: str, uuids: Sequence[str], pending: Pending) -> None:
+        """Slices of the same card as `device_id`, not of this run, are in use."""
+        fresh = self._evidence[device_id].see_busy(t_s, uuids)
+        if fresh:
+            text = f"{device_id}: {', '.join(fresh)} on the same card is busy: no perf/W meanwhile"
+            pending.event(t_s, "warning", text, device_id=device_id, busy=fresh)
 
     def add_fault(self, fault: DeviceFault, pending: Pending) -> None:
-        """One of its devices could not be read."""
+        """One of its devices could not be read, or says what cannot be."""
         device_id = fault.device_id
+        if fault.kind == "suspect":
+            self._evidence[device_id].suspect.append(fault.text)
+            text = f"{device_id}: {fault.text}"
+            pending.event(fault.t_s, "warning", text, device_id=device_id)
+            return
         if fault.kind == "error":
             pending.event(fault.t_s, "error", f"{device_id}: {fault.text}", device_id=device_id)
             return
@@ -102,8 +140,12 @@ class Track:
 
     def evaluate(self, t_s: float, pending: Pending) -> None:
         """Judge."""
-        if not self.is_over:
-            self._take_verdicts(self.judge.evaluate(t_s), pending)
+        if self.is_over:
+            return
+        verdicts = self.judge.evaluate(t_s)
+        for device_id, channels in self.judge.stuck().items():
+            self._tell_stuck(t_s, device_id, channels, pending)
+        self._take_verdicts(verdicts, pending)
 
     def close(
         self,
@@ -132,14 +174,25 @@ class Track:
         if self.is_over:
             self.job.stop()
 
-    def finish(self, t_s: float, pending: Pending) -> None:
-        """The run ends: the last verdict and result of every device."""
+    def finish(
+        self,
+        t_s: float,
+        pending: Pending,
+        health: Callable[[str], dict[str, Any] | None] = lambda _: None,
+    ) -> None:
+        """The run ends: the last verdict and result of every device.
+
+        Args:
+            t_s: when.
+            pending: takes the rows.
+            health: what a device counted of its own defects over the run.
+        """
         for result in self.judge.results():
             verdict = result.verdict
             self.verdicts[verdict.device_id] = verdict
             if self._written.get(verdict.device_id) != verdict:
                 self._write(verdict, pending)
-            entry = result_entry(result, self.devices[verdict.device_id], self.row.unit)
+            entry = self._entry(result) | {"health": health(verdict.device_id)}
             row = ResultRow(t_s, verdict.device_id, self.row.job_id, entry)
             before = self._results.get(verdict.device_id)
             if before is None or before.data != entry:
@@ -227,10 +280,32 @@ class Track:
                 text = f"{device_id}: {TOLD_FLAGS[flag]}"
                 pending.event(verdict.t_s, kind, text, device_id=device_id, flag=flag)
 
+    def _tell_stuck(
+        self, t_s: float, device_id: str, channels: frozenset[str], pending: Pending
+    ) -> None:
+        evidence = self._evidence[device_id]
+        for channel in sorted(channels - evidence.stuck):
+            text = f"{device_id}: its {channel} sensor is stuck; what it says is left out"
+            pending.event(t_s, "warning", text, device_id=device_id, stuck=channel)
+        for channel in sorted(evidence.stuck - channels):
+            text = f"{device_id}: its {channel} sensor moves again"
+            pending.event(t_s, "warning", text, device_id=device_id)
+        evidence.stuck = channels
+
+    def _entry(self, result: Result) -> dict[str, Any]:
+        """The entry of a device as it stands; of a frozen one with what stood behind the freeze."""
+        evidence, verdict = self._evidence[result.device_id], result.verdict
+        frozen = self._results.get(result.device_id)
+        if frozen is not None:
+            known = {key: frozen.data[key] for key in evidence.KEYS}
+        else:
+            known = evidence.entry(verdict.window_start_s, verdict.window_s)
+        return result_entry(result, self.devices[result.device_id], self.row.unit, known)
+
     def _freeze(self, verdict: Verdict, pending: Pending) -> None:
         for result in self.judge.results():
             if result.device_id == verdict.device_id:
-                entry = result_entry(result, self.devices[result.device_id], self.row.unit)
+                entry = self._entry(result)
                 row = ResultRow(verdict.t_s, result.device_id, self.row.job_id, entry)
                 self._results[result.device_id] = row
                 pending.results.append(row)

@@ -13,11 +13,15 @@ from typing import TYPE_CHECKING, Any
 from heatsoak.profiles.cards import card_profiles
 from heatsoak.session import codec
 from heatsoak.session.access import reading, session_meta
+from heatsoak.session.economics import economics_today
 from heatsoak.session.queries import jobs_of, last_verdicts
+from heatsoak.session.run_facts import session_facts
+from heatsoak.session.slices import is_shared, shared_power
 from heatsoak.session.warnings import warnings_of
 
 if TYPE_CHECKING:
     import sqlite3
+    from collections.abc import Mapping
     from pathlib import Path
 
     from heatsoak.session.rows import JobRow
@@ -25,6 +29,10 @@ if TYPE_CHECKING:
     from heatsoak.telemetry.device import DeviceInfo
 
 SCHEMA = "heatsoak-result/1"
+EVIDENCE: dict[str, Any] = {
+    "coverage": None, "pcie": None, "sensors": None, "health": None, "mig": None,
+}  # fmt: skip
+"""What the recorder adds to a device's entry beside the judge's figures, and null without it."""
 FIGURES = (
     "throughput", "all_in_throughput", "power_w", "temperature_c", "sm_clock_mhz", "mem_clock_mhz",
     "utilization_pct", "memory_used_bytes", "joules_per_unit",
@@ -40,28 +48,38 @@ def exit_code(state: str) -> int | None:
     return EXIT_CODES.get(state)
 
 
-def result_entry(result: Result, info: DeviceInfo, unit: str) -> dict[str, Any]:
+def result_entry(
+    result: Result, info: DeviceInfo, unit: str, evidence: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
     """The entry of one device in `devices[]`.
 
     Args:
         result: what the judge found; frozen once its verdict is steady.
         info: the device.
         unit: what its job counts.
+        evidence: what else is known of its window and its run, by key of `EVIDENCE`.
     """
     is_frozen = result.verdict.state == "steady"
+    known = EVIDENCE | dict(evidence or {})
     numbers = None if result.numbers is None else _numbers(result.numbers, unit)
+    if numbers is not None and is_shared(known["mig"]):
+        numbers["joules_per_unit"] = None  # Its watts are also another slice's.
     boost = result.boost
-    return _identity(info) | {
-        "unit": unit,
-        "verdict": _verdict(result.verdict),
-        "sustained": numbers if is_frozen else None,
-        "last_window": None if is_frozen else numbers,
-        "energy": None if result.numbers is None else _energy(result.numbers),
-        "boost": None if boost is None else asdict(boost),
-        "at_10_min": result.at_10_min,
-        "at_20_min": result.at_20_min,
-        "throttle": None if result.numbers is None else dict(result.numbers.throttle_frac),
-    }
+    return (
+        _identity(info)
+        | {
+            "unit": unit,
+            "verdict": _verdict(result.verdict),
+            "sustained": numbers if is_frozen else None,
+            "last_window": None if is_frozen else numbers,
+            "energy": None if result.numbers is None else _energy(result.numbers, info),
+            "boost": None if boost is None else asdict(boost),
+            "at_10_min": result.at_10_min,
+            "at_20_min": result.at_20_min,
+            "throttle": None if result.numbers is None else dict(result.numbers.throttle_frac),
+        }
+        | known
+    )
 
 
 def load_result(path: Path) -> dict[str, Any]:
@@ -79,8 +97,10 @@ def load_result(path: Path) -> dict[str, Any]:
             key: json.loads(data)
             for key, data in connection.execute("SELECT key, data FROM environment")
         }
+        facts = session_facts(connection, jobs, devices)
     by_id = {device["device_id"]: device for device in devices}
-    return {
+    together = shared_power(devices)
+    document = {
         "schema": SCHEMA,
         "session": {
             "id": meta["id"],
@@ -97,9 +117,11 @@ def load_result(path: Path) -> dict[str, Any]:
         },
         "jobs": [_job(job, [by_id[i] for i in job.device_ids]) for job in jobs],
         "devices": devices,
+        "shared_power": together,
         "economics": None,
-        "warnings": warnings_of(meta, jobs, devices),
+        "warnings": warnings_of(meta, jobs, devices, together),
     }
+    return document | {"economics": economics_today(document, facts)}
 
 
 def _devices(connection: sqlite3.Connection, jobs: tuple[JobRow, ...]) -> list[dict[str, Any]]:
@@ -114,10 +136,21 @@ def _devices(connection: sqlite3.Connection, jobs: tuple[JobRow, ...]) -> list[d
     rows = connection.execute("SELECT info FROM devices ORDER BY rowid")
     infos = [codec.device_of(info) for (info,) in rows]
     return [
-        frozen.get(info.device_id)
-        or _unfinished(info, verdicts.get(info.device_id), units.get(info.device_id, "units"))
+        _completed(
+            frozen.get(info.device_id)
+            or _unfinished(info, verdicts.get(info.device_id), units.get(info.device_id, "units")),
+            info,
+        )
         for info in infos
     ]
+
+
+def _completed(entry: dict[str, Any], info: DeviceInfo) -> dict[str, Any]:
+    """The entry with the keys that the version which recorded it did not have yet."""
+    entry = _identity(info) | EVIDENCE | entry
+    if entry["energy"] is not None:
+        entry["energy"] = {"scope": None, "power_method": None} | entry["energy"]
+    return entry
 
 
 def _unfinished(info: DeviceInfo, verdict: Verdict | None, unit: str) -> dict[str, Any]:
@@ -140,6 +173,7 @@ def _identity(info: DeviceInfo) -> dict[str, Any]:
         "card": info.card,
         "kind": info.kind,
         "provenance": info.provenance,
+        "missing": dict(info.missing),
     }
 
 
@@ -182,7 +216,7 @@ def _known(value: float | None) -> float | None:
     return float(value) if value is not None and math.isfinite(value) else None
 
 
-def _energy(numbers: Sustained) -> dict[str, Any]:
+def _energy(numbers: Sustained, info: DeviceInfo) -> dict[str, Any]:
     counter_j, integrated_j = numbers.counter_j, numbers.integrated_j
     gap = None if not counter_j or integrated_j is None else integrated_j / counter_j - 1
     return {
@@ -190,7 +224,16 @@ def _energy(numbers: Sustained) -> dict[str, Any]:
         "counter_j": counter_j,
         "integrated_j": integrated_j,
         "gap_frac": gap,
+        "scope": _scope(info) if numbers.energy_method is not None else None,
+        "power_method": info.power_method,
     }
+
+
+def _scope(info: DeviceInfo) -> str | None:
+    """What the watts and joules of a device include."""
+    if info.kind == "cpu":
+        return "package"
+    return "card" if info.mig_parent_uuid is not None else info.power_scope
 
 
 def _job(job: JobRow, devices: list[dict[str, Any]]) -> dict[str, Any]:

@@ -100,6 +100,10 @@ class Judge:
         """Every device has a final state, and the watch after the freeze is done."""
         return self._is_closed
 
+    def stuck(self) -> dict[str, frozenset[str]]:
+        """Channels of each device that do not move as their kind must, as of the newest bin."""
+        return {s.info.device_id: frozenset(s.readings.stuck) for s in self._trial.subjects}
+
     def results(self) -> tuple[Result, ...]:
         """All that is known per device: frozen once steady, else of the last window."""
         trial = self._trial

@@ -2,24 +2,37 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
+import os
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from heatsoak.errors import DeviceUnavailableError, UsageError
 from heatsoak.profiles.cards import card_profiles
 from heatsoak.telemetry.vendors import cpu, nvidia, synthetic
+from heatsoak.telemetry.visibility import (
+    OLD_FORM,
+    UUID_PREFIXES,
+    VARIABLE,
+    is_visible,
+    named,
+    visible_uuids,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from heatsoak.telemetry.device import Device, DeviceInfo
 
 _SYNTHETIC = "synthetic"
-_UUIDS = ("GPU-", "MIG-")
 
 
 def discover() -> list[DeviceInfo]:
-    """The NVIDIA cards in PCI order, then the host CPU. A missing driver is no error."""
+    """The NVIDIA cards in PCI order, each before its MIG slices, then the host CPU.
+
+    Hidden ones too. A missing driver is no error.
+    """
     return [*nvidia.discover(), cpu.discover()]
 
 
@@ -28,27 +41,52 @@ def nvidia_problem() -> str | None:
     return nvidia.problem()
 
 
-def best_device() -> str:
-    """What to soak when nothing was said: the first NVIDIA card, else the host CPU."""
-    return discover()[0].device_id
+def best_device(environ: Mapping[str, str] | None = None) -> str:
+    """What to soak when nothing was said: the first visible NVIDIA device, else the host CPU.
+
+    Args:
+        environ: the user's environment; None: that of this process.
+
+    Raises:
+        UsageError: the environment hides some devices, and only CUDA can tell which.
+    """
+    usable = _Nvidia(os.environ if environ is None else environ).usable
+    return usable[0].device_id if usable else cpu.DEVICE_ID
 
 
-def open_devices(spec: str, *, seed: int = 1) -> list[Device]:
+def open_devices(
+    spec: str,
+    *,
+    seed: int = 1,
+    environ: Mapping[str, str] | None = None,
+    is_only_read: bool = False,
+) -> list[Device]:
     """Open the devices of a specification, in its order.
 
     Args:
-        spec: comma-separated: NVML indices, NVML UUIDs or their unique prefixes, `all` (every
-            NVIDIA card), `cpu`, `synthetic:CARD[xN][+FAULT@T_S[:DURATION_S]]...`.
+        spec: comma-separated: NVML indices (`0`, a MIG slice `0:1`), UUIDs of cards or MIG slices
+            (either form) or their unique beginnings, `all` (every visible NVIDIA device), `cpu`,
+            `synthetic:CARD[xN][+FAULT@T_S[:DURATION_S]]...`. Indices are NVML's, as `nvidia-smi`
+            lists them, never CUDA's.
         seed: of the synthetic cards.
+        environ: the user's environment, whose CUDA_VISIBLE_DEVICES says which NVIDIA devices are
+            theirs: one that it hides is refused even by name. None: that of this process.
+        is_only_read: nothing is to be loaded, so hidden and split cards may be opened too.
 
     Raises:
-        UsageError: the specification names nothing that exists.
-        DeviceUnavailableError: a card that was asked for cannot be read.
+        UsageError: the specification names nothing that exists, or what may not be used.
+        DeviceUnavailableError: a device that was asked for cannot be read.
     """
+    cards = _Nvidia(os.environ if environ is None else environ, is_only_read=is_only_read)
     devices: list[Device] = []
     try:
-        for word in (part.strip() for part in spec.split(",")):
-            devices += _open(word, seed, _count_synthetic(devices))
+        with contextlib.ExitStack() as stack:
+            for word in (part.strip() for part in spec.split(",")):
+                if _is_nvidia(word):
+                    stack.enter_context(nvidia.kept_open())
+                    cards.open(word, devices)
+                else:
+                    devices += _open(word, seed, _count_synthetic(devices))
         _refuse_twice(devices)
     except (UsageError, DeviceUnavailableError):
         for device in devices:
@@ -58,60 +96,125 @@ def open_devices(spec: str, *, seed: int = 1) -> list[Device]:
 
 
 def _open(word: str, seed: int, ordinal: int) -> list[Device]:
-    if not word:
-        raise UsageError(f"a device has no name in the list of devices; {_say_what_exists()}")
     if word == "cpu":
         return [cpu.CpuDevice()]
     if word == _SYNTHETIC or word.startswith(f"{_SYNTHETIC}:"):
         return _open_synthetic(word, seed, ordinal)
-    if word == "all" or word.isdecimal() or word.startswith(_UUIDS):
-        with nvidia.kept_open():
-            return _open_nvidia(word)
+    if not word:
+        raise UsageError(f"a device has no name in the list of devices; {_say_what_exists()}")
+    if word == "-1":
+        raise UsageError(f"-1 means no device at all, and one is needed; {_say_what_exists()}")
     raise UsageError(f"unknown device {word!r}; {_say_what_exists()}")
 
 
-def _open_nvidia(word: str) -> list[Device]:
-    if word.startswith("MIG-"):
-        raise UsageError(
-            f"device {word!r} is a part of a card, which reports no power or temperature of its "
-            "own; name the whole card"
-        )
-    problem = nvidia.problem()
-    if problem is not None:
-        hint = "; the host CPU is -d cpu" if word == "all" else ""
-        raise DeviceUnavailableError(f"device {word} cannot be read: {problem}{hint}")
-    if word == "all":
-        return _open_indices(range(nvidia.count_cards()))
-    if word.isdecimal():
-        if int(word) >= nvidia.count_cards():
-            raise UsageError(f"there is no device {word}; {_say_what_exists()}")
-        return [nvidia.NvidiaDevice(int(word))]
-    return [nvidia.NvidiaDevice(_index_of(word))]
+def _is_nvidia(word: str) -> bool:
+    card, _, part = word.partition(":")
+    is_index = card.isdecimal() and (part.isdecimal() or part == "")
+    return word == "all" or is_index or word.startswith(UUID_PREFIXES)
 
 
-def _open_indices(indices: Iterable[int]) -> list[Device]:
-    devices: list[Device] = []
+class _Nvidia:
+    """The NVIDIA devices of this machine, and which of them the user may load."""
+
+    def __init__(self, environ: Mapping[str, str], *, is_only_read: bool = False) -> None:
+        self._environ = environ
+        self._is_only_read = is_only_read
+
+    @cached_property
+    def _survey(self) -> nvidia.Survey:
+        return nvidia.survey()
+
+    @cached_property
+    def _visible(self) -> frozenset[str] | None:
+        """UUIDs of those that are not hidden; None: all, without asking any card."""
+        if self._is_only_read or VARIABLE not in self._environ:
+            return None
+        return visible_uuids(self._environ, self._survey.found, _uuid_of_old_form)
+
+    @property
+    def usable(self) -> list[DeviceInfo]:
+        """What can be loaded: visible slices, and visible cards that are not split."""
+        found = self._survey.found
+        return [i for i in found if not _is_split(i) and is_visible(i, self._visible)]
+
+    def open(self, word: str, devices: list[Device]) -> None:
+        """Open what a word names and put it to the others, which the caller closes on an error."""
+        problem = nvidia.problem()
+        if problem is not None:
+            hint = "; the host CPU is -d cpu" if word == "all" else ""
+            raise DeviceUnavailableError(f"device {word} cannot be read: {problem}{hint}")
+        if word == "all":
+            devices.extend(map(_open_info, self._all()))  # A failure leaves those before it there.
+            return
+        device = self._open_one(word)
+        devices.append(device)
+        if not is_visible(device.info, self._visible):
+            raise UsageError(
+                f"device {word} is hidden by {self._say_variable()}; take one of those, or change "
+                "the variable"
+            )
+        if _is_split(device.info) and not self._is_only_read:
+            parts = [i for i in self._survey.found if i.mig_parent_uuid == device.info.uuid]
+            raise UsageError(
+                f"device {word} is split into MIG slices, and a program can use only one of them; "
+                f"{_say_names(parts) or 'it has none yet: make one, or turn MIG off'}"
+            )
+
+    def _all(self) -> list[DeviceInfo]:
+        for index, text in self._survey.unreadable.items():
+            if self._visible is None:
+                raise DeviceUnavailableError(
+                    f"device {index} cannot be read: {text}; name the others one by one"
+                )
+        if not self.usable:
+            raise DeviceUnavailableError(
+                f"there is no NVIDIA device to load: {self._say_variable()}"
+            )
+        return self.usable
+
+    def _open_one(self, word: str) -> Device:
+        if word.startswith(OLD_FORM) and "/" in word:
+            return nvidia.open_mig(word)
+        if word.isdecimal():
+            # Without asking the other cards, of which one may hang.
+            if int(word) >= nvidia.count_cards():
+                raise UsageError(f"there is no device {word}; {_say_what_exists()}")
+            return nvidia.NvidiaDevice(int(word))
+        found = self._survey.found
+        meant = [i for i in found if i.device_id == word] if ":" in word else named(word, found)
+        if not meant:
+            raise UsageError(f"there is no device {word!r}; {_say_what_exists()}")
+        if len(meant) > 1:
+            uuids = ", ".join(info.uuid for info in meant)
+            raise UsageError(f"device {word!r} could be any of {uuids}; give more of it")
+        return _open_info(meant[0])
+
+    def _say_variable(self) -> str:
+        value = self._environ.get(VARIABLE)
+        if value is None:
+            return "all of them are split, and none has a slice"
+        left = _say_names(self.usable) or "none"
+        return f"{VARIABLE}={value!r}, which leaves {left.removeprefix('there are: ')}"
+
+
+def _is_split(info: DeviceInfo) -> bool:
+    """Whether a whole card is in MIG mode: what runs on it gets a slice."""
+    return info.mig_mode is True and info.mig_parent_uuid is None
+
+
+def _open_info(info: DeviceInfo) -> Device:
+    assert info.index is not None
+    is_slice = info.mig_parent_uuid is not None
+    return nvidia.NvidiaDevice(info.index, info.uuid if is_slice else None)
+
+
+def _uuid_of_old_form(name: str) -> str | None:
     try:
-        for index in indices:
-            devices.append(nvidia.NvidiaDevice(index))  # noqa: PERF401 - a failure closes the rest
+        device = nvidia.open_mig(name)
     except DeviceUnavailableError:
-        for device in devices:
-            device.close()
-        raise
-    return devices
-
-
-def _index_of(word: str) -> int:
-    """The NVML index of the one card whose UUID begins so."""
-    found = [info for info in nvidia.discover() if info.uuid.startswith(word)]
-    exact = [info for info in found if info.uuid == word]
-    found = exact or found
-    if not found:
-        raise UsageError(f"there is no device {word!r}; {_say_what_exists()}")
-    if len(found) > 1:
-        uuids = ", ".join(info.uuid for info in found)
-        raise UsageError(f"device {word!r} could be any of {uuids}; give more of it")
-    return int(found[0].device_id)
+        return None
+    device.close()
+    return device.info.uuid
 
 
 def _open_synthetic(word: str, seed: int, ordinal: int) -> list[Device]:
@@ -141,5 +244,11 @@ def _refuse_twice(devices: list[Device]) -> None:
 
 
 def _say_what_exists() -> str:
-    names = [f"{info.device_id} ({info.name}, {info.uuid})" for info in nvidia.discover()]
-    return f"there are: {', '.join([*names, 'cpu', 'synthetic:CARD such as synthetic:rtx-5090'])}"
+    more = ["cpu", "synthetic:CARD such as synthetic:rtx-5090"]
+    return _say_names(nvidia.discover(), more)
+
+
+def _say_names(infos: Iterable[DeviceInfo], more: Iterable[str] = ()) -> str:
+    """`there are: 0 (a card, GPU-...), cpu`; empty without any."""
+    names = [f"{info.device_id} ({info.name}, {info.uuid})" for info in infos]
+    return f"there are: {', '.join([*names, *more])}" if names or more else ""

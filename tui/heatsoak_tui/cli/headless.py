@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 POLL_S = 0.5
 LINE_EVERY_S = 10.0
+QUIET_S = 5.0
+"""A recorder writes every second; after so long without anything new the last line is history."""
 
 
 class Interrupts:
@@ -81,17 +83,24 @@ def follow(running: client.Running) -> None:
     view = RunView()
     states: dict[str, str] = {}
     told_s = float("-inf")
+    heard_s = monotonic_s()
+    is_quiet = False
     with Interrupts(running) as interrupts:
         while True:
             batch = tail.poll()
             if batch is not None:
+                heard_s = monotonic_s()
                 view.apply(batch)
                 for event in batch.events:
                     if event.kind not in ("state", "start"):
                         say(f"{duration(event.t_s)}  {event.text}")
             now_s = monotonic_s()
             due = now_s - told_s >= LINE_EVERY_S
-            for device_id in view.device_ids:
+            was_quiet, is_quiet = is_quiet, now_s - heard_s >= QUIET_S
+            if is_quiet and (due or not was_quiet):
+                say(client.say_quiet(running, now_s - heard_s))
+                told_s, due = now_s, False
+            for device_id in () if is_quiet else view.device_ids:
                 state = view.state(device_id)
                 if due or states.get(device_id) != state:
                     say(device_line(view, device_id))
@@ -113,13 +122,16 @@ def device_line(view: RunView, device_id: str) -> str:
     sample = view.latest(device_id)
     verdict = view.verdict(device_id)
     info = view.device(device_id)
+    whose = "" if info.mig_parent_uuid is None else " of the whole card"
     if view.state(device_id) in FINAL_STATES:
         figures = []  # The load may be gone: readings of now would pass for the frozen numbers.
+    elif (silence := view.silence(device_id)) is not None:
+        figures = [silence]
     else:
         figures = [
             _figure(view.rate(device_id), f"{view.unit(device_id)}/s"),
-            _figure(sample.power_w if sample else None, "W"),
-            _figure(sample.temperature_c if sample else None, "°C"),
+            _figure(sample.power_w if sample else None, f"W{whose}"),
+            _figure(sample.temperature_c if sample else None, f"°C{whose}"),
             _figure(sample.sm_clock_mhz if sample else None, "MHz"),
         ]
     known = "  ".join(filter(None, figures)) or DASH

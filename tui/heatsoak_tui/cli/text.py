@@ -79,6 +79,9 @@ def devices_text(devices: list[dict[str, Any]], problem: str | None) -> str:
             )
         )
     lines = [table(rows, frozenset({2, 3, 4, 5, 6}))]
+    slices = [device["device_id"] for device in devices if device.get("mig_parent_uuid")]
+    if slices:
+        lines.append(f"{', '.join(slices)}: MIG slices; W, °C and MHz are those of the whole card")
     if problem is not None:
         lines.append(f"no NVIDIA card: {problem}")
     lines.append("also: synthetic:CARD[xN], a card made of arithmetic, such as synthetic:rtx-5090")
@@ -190,9 +193,11 @@ def _device_lines(device: dict[str, Any], job: dict[str, Any] | None) -> list[st
     else:
         lines.append("  NOT sustained, the last window only")
     factor = per_unit_factor(unit)
+    scope = device["energy"]["scope"] if device["energy"] else None
+    whose = f" of the whole {scope}" if scope in ("card", "module") else ""
     rows = [
         _figure_row(f"{unit}/s", numbers["throughput"]),
-        _figure_row("W", numbers["power_w"]),
+        _figure_row(f"W{whose}", numbers["power_w"]),
         _figure_row("°C", numbers["temperature_c"]),
         _figure_row("MHz", numbers["sm_clock_mhz"]),
         _figure_row(f"J per {per_unit(unit)}", numbers["joules_per_unit"], factor),

@@ -115,7 +115,7 @@ def _event_block(event: EventRow, width: int) -> list[Line]:
     at = duration(event.t_s)
     texts = wrap(event.text, width - len(at) - 2, 2)
     role = "warn" if event.kind in ("disturbed", "silent", "warning") else "text"
-    role = "bad" if event.kind in ("lost", "error") else role
+    role = "bad" if event.kind in ("lost", "error", "health") else role
     return [
         [(f"{at if i == 0 else '':<{len(at)}}  ", "muted"), (text, role)]
         for i, text in enumerate(texts)

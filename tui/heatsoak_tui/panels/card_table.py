@@ -90,11 +90,12 @@ def card_line(view: RunView, device_id: str, columns: Columns, *, is_picked: boo
     clock = sample.sm_clock_mhz if sample else None
     fan = sample.fan_pct if sample else None
     state = view.state(device_id)
-    is_silent = view.silent_s(device_id) is not None
+    silence = view.silence(device_id)
+    is_past = silence is not None or state == "lost"
 
     def role(hue: str) -> str:
-        # The last answer of a card that is silent still stands there, but not as news.
-        return "muted" if is_silent else hue
+        # The last answer of a card that is silent or lost still stands there, but not as news.
+        return "muted" if is_past else hue
 
     line: Line = [
         ("  ▸ " if is_picked else "    ", "accent"),
@@ -104,16 +105,21 @@ def card_line(view: RunView, device_id: str, columns: Columns, *, is_picked: boo
         (f"{number(temperature, 0):>{columns.temperature}}", role("temperature")),
         (f"{number(clock, 0):>{columns.clock}}", role("clock")),
         (f"{number(fan, 0):>{columns.fan}}", role("fan")),
-        (f"  {state:<12}", STATE_ROLES[state]),
     ]
+    if silence is not None and not columns.has_throttle:
+        return [*line, (f"  {silence}", "bad")]  # Where there is no room for both.
+    line.append((f"  {state:<12}", STATE_ROLES[state]))
+    if silence is not None:
+        return [*line, (silence, "bad")]
     return line + _notes(view, device_id, columns)
 
 
 def _notes(view: RunView, device_id: str, columns: Columns) -> Line:
     notes: Line = []
     sample = view.latest(device_id)
-    if (age_s := view.silent_s(device_id)) is not None:
-        return [(f"no answer for {number(age_s, 0)} s", "bad")]
+    verdict = view.verdict(device_id)
+    if verdict is not None and verdict.state == "lost" and columns.has_throttle:
+        return [(verdict.reason.removeprefix(f"{device_id} is lost: "), "bad")]
     boost = view.boost(device_id)
     rate = view.rate(device_id)
     drop = DASH

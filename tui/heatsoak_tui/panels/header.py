@@ -105,6 +105,7 @@ def phase_lines(view: RunView, width: int, room: int) -> list[Line]:
     if verdict is None:
         is_read = view.latest(device_id) is not None
         what = phase or ("warming up" if is_read else "waiting for the first reading")
+        what = view.silence(device_id) or what
         return [[(" STARTING  ", "accent"), (what, "text")]]
     is_one_of_many = len(view.device_ids) > 1 and not view.is_judged
     who = f"card {card_mark(device_id)}: " if is_one_of_many else ""
@@ -116,8 +117,9 @@ def phase_lines(view: RunView, width: int, room: int) -> list[Line]:
             right.append((f"{value} ", "warn"))
     if view.is_judged:
         right = [("t ", "accent"), ("shows the result ", "muted")]
-    text = f"{who}{verdict.reason}"
-    if verdict.time_left_s is not None:
+    silence = view.silence(device_id)
+    text = f"{who}{silence or verdict.reason}"
+    if verdict.time_left_s is not None and silence is None:
         left = span_range(*verdict.time_left_s)
         text += f"; {left} left" if left not in text else ""
     if phase and phase not in text:

@@ -64,6 +64,8 @@ class _DeviceState:
     latest: DeviceSample | None = None
     verdict: Verdict | None = None
     result: ResultRow | None = None
+    error_s: float | None = None
+    """When its last reading failed as a whole."""
     throttle_seen: int = 0
     throttle_counts: dict[str, int] = field(default_factory=dict)
 
@@ -88,6 +90,8 @@ class RunView:
         """Take everything that is new."""
         self.version += 1
         self.meta = batch.meta
+        # The recorder says the time itself when nothing else has anything to say.
+        self._reached(float(batch.meta.get("now_s", 0.0)))
         for info in batch.devices:
             if info.device_id not in self._devices:
                 series = {reading: Series() for reading in DRAWN_READINGS}
@@ -106,6 +110,8 @@ class RunView:
         for event in batch.events:
             self.events.append(event)
             self._reached(event.t_s)
+            if event.kind == "error" and event.device_id in self._devices:
+                self._devices[event.device_id].error_s = event.t_s
         for verdict in batch.verdicts:
             if (device := self._devices.get(verdict.device_id)) is not None:
                 device.verdict = verdict
@@ -203,11 +209,21 @@ class RunView:
     def silent_s(self, device_id: str) -> float | None:
         """Age of the newest reading, session seconds, once it may not be called current."""
         sample = self.latest(device_id)
-        if sample is None or self.has_ended:
+        if self.has_ended or self.state(device_id) == "lost":
             return None
-        age_s = self.now_s - sample.t_s
+        age_s = self.now_s - (sample.t_s if sample is not None else 0.0)
         speed = float(self.meta.get("speed") or 1.0)
         return age_s if age_s > SILENT_S * max(1.0, speed) else None
+
+    def silence(self, device_id: str) -> str | None:
+        """`no answer for 12 s`, or what else keeps readings away; None while they come."""
+        age_s = self.silent_s(device_id)
+        if age_s is None:
+            return None
+        device = self._devices[device_id]
+        since_s = device.latest.t_s if device.latest is not None else 0.0
+        is_error = device.error_s is not None and device.error_s >= since_s
+        return f"{'cannot be read' if is_error else 'no answer'} for {age_s:.0f} s"
 
     def verdict(self, device_id: str) -> Verdict | None:
         """The newest judgement, or None before the first."""
@@ -307,19 +323,22 @@ class RunView:
 
     @property
     def warnings(self) -> list[str]:
-        """What the header must say in words: SYNTHETIC, IMPORTED, SMOKE."""
+        """What the header must say in words: SYNTHETIC, IMPORTED, SMOKE, whose watts they are."""
         words = {info.info.provenance.upper() for info in self._devices.values()} - {"MEASURED"}
         if self.meta.get("protocol") == "smoke":
             words.add("SMOKE")
+        if any(device.info.mig_parent_uuid is not None for device in self._devices.values()):
+            words.add("MIG: W, °C OF THE CARD")
         return sorted(words, reverse=True)
 
     @property
     def leading_device_id(self) -> str | None:
-        """The device that the run waits for: the least settled, the first of equals."""
+        """The device that the run waits for: the least settled one that answers."""
         order = ("warming", "settling", "holding")
         waiting = [d for d in self._devices if self.state(d) in order]
         if waiting:
-            return min(waiting, key=lambda d: order.index(self.state(d)))
+            is_silent = {d: self.silent_s(d) is not None for d in waiting}
+            return min(waiting, key=lambda d: (is_silent[d], order.index(self.state(d))))
         return next(iter(self._devices), None)
 
     def recipe(self, device_id: str) -> dict[str, Any]:

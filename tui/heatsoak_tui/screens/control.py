@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from heatsoak.errors import UsageError
 from heatsoak.recorder import client
 from heatsoak.session import store
 
@@ -20,6 +21,13 @@ class Control:
     def is_alive(self) -> bool:
         """Whether the recorder is there."""
         return any(run.path == self._path for run in client.running())
+
+    def say_quiet(self, quiet_s: float) -> str:
+        """Why nothing has come from the recorder for `quiet_s` real seconds."""
+        try:
+            return client.say_quiet(client.find_running(str(self._path)), quiet_s)
+        except UsageError:
+            return f"nothing has come from the recorder for {quiet_s:.0f} s"
 
     def close_crashed(self) -> None:
         """Close the session of a recorder that is gone, with what was recorded."""

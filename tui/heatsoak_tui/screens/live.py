@@ -82,7 +82,7 @@ class LiveScreen(HeatsoakScreen):
         self.control = control
         self.shown = Shown(view if view is not None else RunView())
         self.shown.device_id = self.shown.view.leading_device_id
-        self._feed = Feed(tail, self.post_message, control.is_alive, poll_s)
+        self._feed = Feed(tail, self.post_message, control.is_alive, poll_s, control.say_quiet)
         self._has_shown_end = False
         self._leaves_at_end = False
 

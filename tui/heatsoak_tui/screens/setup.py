@@ -271,7 +271,7 @@ class SetupScreen(HeatsoakScreen):
 def read_once(device_id: str) -> DeviceSample | None:
     """One reading of a device, for the list; None when it does not answer."""
     try:
-        devices = open_devices(device_id)
+        devices = open_devices(device_id, is_only_read=True)
     except HeatsoakError:
         return None
     try:

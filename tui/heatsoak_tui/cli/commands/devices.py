@@ -26,7 +26,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     rows = []
     for info in discovery.discover():
-        (device,) = discovery.open_devices(info.device_id)
+        (device,) = discovery.open_devices(info.device_id, is_only_read=True)
         rows.append(asdict(device.info) | {"reading": _reading(device)})
         device.close()
     problem = discovery.nvidia_problem()

@@ -16,7 +16,8 @@ ORDER = 10
 HELP = "soak devices until steady"
 
 DEVICES_HELP = (
-    "0,2 | NVML UUIDs or their prefixes | all | cpu | synthetic:CARD[xN]; default: the best device"
+    "0,2 (as nvidia-smi counts, not CUDA) | UUIDs of cards or MIG slices, or their beginnings | "
+    "all | cpu | synthetic:CARD[xN]; CUDA_VISIBLE_DEVICES is respected; default: the best device"
 )
 RECIPE_OPTIONS = (
     "size", "context", "micro_batch", "accumulate", "precision", "attention", "compile",
