@@ -13,7 +13,7 @@ from heatsoak.profiles.archetypes import MUSTS
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator, Sequence
 
-    from heatsoak.economics.offers import CardSet, Needs, Offer, TrainingNeed
+    from heatsoak.economics.offers import CardSet, Energy, Needs, Offer, TrainingNeed
     from heatsoak.profiles.archetypes import Archetype, Criterion
 
 FACTOR = 100.0
@@ -138,9 +138,9 @@ def flips(
     ]  # fmt: skip
     counting = counting_energy(archetype)
     if needs.energy is not None and counting is not None:
-        with_energy = choose(counting, offers, needs)
-        if with_energy.steps and with_energy.steps[0].outcome != "not known":
-            more = replace(asked, archetype=counting, choice=with_energy)
+        counted = choose(counting, offers, needs)
+        if counted.steps and counted.steps[0].outcome != "not known":
+            more = replace(asked, archetype=counting, choice=counted)
             changes = [*_of_prices(more), *_of_energy(more)]
             found += [replace(flip, counts_energy=True) for flip in changes]
     return tuple(found)
@@ -238,11 +238,20 @@ def _of_energy(asked: Asked) -> Iterator[Flip]:
 
         def vary(asked: Asked, amount: float, name: str = name) -> Choice:
             energy = asked.needs.energy
-            varied = None if energy is None else replace(energy, **{name: amount})
+            varied = None if energy is None else with_energy(energy, name, amount)
             return asked.again(needs=replace(asked.needs, energy=varied))
 
         most = 1.0 if name == "utilisation_frac" else now * FACTOR
         yield from _along(name, now, most, asked, vary)
+
+
+def with_energy(energy: Energy, name: str, amount: float) -> Energy:
+    """The same with another value of one of `ENERGY_INPUTS`."""
+    if name == "price_per_kwh":
+        return replace(energy, price_per_kwh=amount)
+    if name == "years":
+        return replace(energy, years=amount)
+    return replace(energy, utilisation_frac=amount)
 
 
 def _of_limits(asked: Asked) -> Iterator[Flip]:

@@ -129,7 +129,8 @@ def because(choice: Choice) -> str:
         step = choice.steps[-1]
         unknown = [cards.offer for cards, estimate in step.values if estimate is None]
         if choice.lacking == "units_per_price" and all(o.price is None for o in unknown):
-            return f"no price of {listed([o.name for o in unknown])}; {enter_prices(unknown)}"
+            enter = "; ".join(enter_price(offer) for offer in unknown)
+            return f"no price of {listed([o.name for o in unknown])}; {enter}"
         return (
             f"{CRITERION_WORDS[choice.lacking]} is not known of {listed([o.name for o in unknown])}"
         )
@@ -137,9 +138,11 @@ def because(choice: Choice) -> str:
     return "; ".join(_misses(candidate) for candidate in measured) or "nothing was measured"
 
 
-def enter_prices(offers: Sequence[Offer]) -> str:
-    """The commands that enter what is missing."""
-    return "; ".join(f"`{ENTER_PRICE.format(card=offer.card)}`" for offer in offers)
+def enter_price(offer: Offer) -> str:
+    """The command that enters what is missing, or what is needed before."""
+    if offer.profile is None and offer.card == offer.name:
+        return "first a card profile of yours in the settings folder, cards/NAME.yaml"
+    return ENTER_PRICE.format(card=offer.card)
 
 
 def _misses(candidate: Candidate) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from heatsoak.economics import advice as economics
 from heatsoak.economics.cost import per_price
 from heatsoak.economics.offers import Energy, Needs, Offer, Price
-from heatsoak.economics.reasons import ENTER_PRICE
+from heatsoak.economics.reasons import enter_price
 from heatsoak.profiles.archetypes import archetypes
 from heatsoak.profiles.cards import card_profiles
 from heatsoak.profiles.prices import known_money, read_prices
@@ -164,8 +164,8 @@ def _energy(money: Money, currency: str) -> Energy | None:
 
 
 def _missing(offers: Sequence[Offer], money: Money) -> list[str]:
-    unpriced = [o for o in offers if o.measured is not None and o.price is None and o.profile]
-    told = [f"the price of {o.name}: {ENTER_PRICE.format(card=o.card)}" for o in unpriced]
+    unpriced = [o for o in offers if o.measured is not None and o.price is None]
+    told = [f"the price of {o.name}: {enter_price(o)}" for o in unpriced]
     lacking = [option for name, option in ENERGY_TERMS.items() if money.given(name) is None]
     if lacking and not unpriced:
         told.append(f"the cost of energy: heatsoak prices set {' ... '.join(lacking)} ...")

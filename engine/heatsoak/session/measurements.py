@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 from heatsoak.economics.estimate import Estimate
 from heatsoak.economics.offers import Measured
 from heatsoak.errors import UsageError
+from heatsoak.profiles.prices import price_key
 from heatsoak.session import codec
 from heatsoak.session.access import reading
 from heatsoak.session.result import load_result
@@ -180,13 +181,16 @@ def _job(
     if provenance != "measured":
         marks.add(provenance.upper())
     first = infos[devices[0]["device_id"]]
-    if {device["card"] or device["name"] for device in devices} != {first.card or first.name}:
+    card = _price_key(first)
+    if {_price_key(infos[device["device_id"]]) for device in devices} != {card}:
         raise UsageError(f"{path}: its job {job['job_id']} ran on cards of several kinds")
     measured = _measured(session, job, devices, numbers, infos, connection, provenance)
     workload = Workload(job["workload"], job["version"], job["recipe"], job["mode"], job["unit"])
-    return _Job(
-        session, workload, provenance, first.card or first.name, first.name, measured, marks
-    )
+    return _Job(session, workload, provenance, card, first.name, measured, marks)
+
+
+def _price_key(info: DeviceInfo) -> str:
+    return price_key(info.card, info.kind, info.name)
 
 
 def _provenance(devices: Sequence[dict[str, Any]]) -> Literal["measured", "synthetic", "imported"]:
