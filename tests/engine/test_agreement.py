@@ -17,8 +17,9 @@ STILL = "now 600"
 """Time stands still, so that three processes one after another see the same instant."""
 
 NVITOP = """
-import json
+import json, sys
 from nvitop import Device
+from nvitop.cli import main
 
 def number(value):
     return None if value == "N/A" else value
@@ -36,7 +37,9 @@ for device in Device.all():
             "total_bytes": number(one.memory_total()),
             "utilization_pct": number(one.gpu_utilization()),
         })
-print(json.dumps(rows))
+print(json.dumps(rows), flush=True)
+sys.argv = ["nvitop", "--once", "--ascii"]
+sys.exit(main())
 """
 
 SCENARIOS = [
@@ -63,7 +66,8 @@ def test_three_programs_print_the_same(nvml, scenario):
         for device in json.loads(_output(nvml.heatsoak("devices", "--json")))["devices"]
         if device["kind"] == "nvidia"
     }
-    nvitop = json.loads(_output(nvml.call(sys.executable, "-c", NVITOP)))
+    rows, _, screen = _output(nvml.call(sys.executable, "-c", NVITOP)).partition("\n")
+    nvitop = json.loads(rows)
     gpustat = str(Path(sys.executable).with_name("gpustat"))
     gpus = json.loads(_output(nvml.call(gpustat, "--json")))["gpus"]
     assert {row["uuid"] for row in nvitop} == set(devices)
@@ -76,6 +80,8 @@ def test_three_programs_print_the_same(nvml, scenario):
         # A slice has no power or heat of its own: heatsoak shows its card's, and says so.
         assert (device["mig_parent_uuid"] or row["uuid"]) == row["card"]
         card = cards[row["card"]]
+        if row is card:
+            assert f" {_watts(reading['power_w'])} / {_watts(device['power_limit_w'])} " in screen
         assert _same(card["power_mw"], reading["power_w"], 1000)
         assert _same(card["temperature_c"], reading["temperature_c"])
         assert _same(row["utilization_pct"], reading["utilization_pct"])
@@ -97,6 +103,11 @@ def test_three_programs_print_the_same(nvml, scenario):
 def _output(done):
     assert done.returncode == 0, done.stderr
     return done.stdout
+
+
+def _watts(value):
+    """Power as nvitop's screen has it."""
+    return "N/A" if value is None else f"{round(value)}W"
 
 
 def _floor(value):
