@@ -26,6 +26,7 @@ from heatsoak.telemetry.nvml.errors import MISMATCH, NOT_FOUND, classify, start_
 from heatsoak.telemetry.nvml.facts import describe
 from heatsoak.telemetry.nvml.poll import NoAnswerError
 from heatsoak.telemetry.nvml.slices import busy_slices, slices_of
+from heatsoak.telemetry.nvml.topology import card_pair, card_users
 from heatsoak.telemetry.nvml.versions import mismatch
 from heatsoak.telemetry.sample import DeviceSample
 
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from heatsoak.telemetry.device import DeviceInfo
     from heatsoak.telemetry.health import DeviceHealth
     from heatsoak.telemetry.nvml.poll import Poll
+    from heatsoak.telemetry.surroundings import CardPair, CardUser
 
 START_WITHIN_S = 60.0
 """Real seconds to wait for NVML to start: without persistence mode it wakes every card."""
@@ -209,6 +211,26 @@ class NvidiaDevice:
             return ()
         with self._asking:
             return busy_slices(self._nvml, self._handle, self._info.uuid)
+
+    def users(self) -> tuple[tuple[CardUser, ...] | None, str]:
+        """The processes on the card; None, and why in words, where they are not told.
+
+        Raises:
+            DeviceLostError: the card is gone.
+        """
+        with self._asking:
+            return card_users(self._nvml, self._handle)
+
+    def pair_with(self, other: NvidiaDevice) -> CardPair:
+        """How the card is joined to another.
+
+        Raises:
+            DeviceLostError: one of them is gone.
+        """
+        with self._asking:
+            mine = (self._info.device_id, self._handle)
+            theirs = (other._info.device_id, other._handle)
+            return card_pair(self._nvml, mine, theirs)
 
     def close(self) -> None:
         """Let go of NVML, unless a call hangs in it (shutting down would hang as well)."""
