@@ -36,16 +36,19 @@ def layer_bytes_per_token(shape: ModelShape, training: Training) -> float:
     A layer of GPT-2's kind keeps 18h + 4f, which is 34h at f = 4h (arXiv 2205.05198, equation 2
     without the scores).
     Frozen norms keep no normed copy: LoRA saves 4h. NF4 products keep inputs of their own beside
-    the adapters' (bitsandbytes `MatMul4Bit`): 4h + 2a + 2f. An fp32 residual stream adds 6h.
+    the adapters' (bitsandbytes `MatMul4Bit`): 4h + 2a + 2f. An fp32 residual stream adds 6h; all of
+    it in fp32 is 28h + 16a + 16f, as autograd has been seen to keep it.
     """
     hidden, attention, ffn = shape.hidden, shape.attention_width, shape.ffn
     kept = 16.0 * hidden + 8 * attention + 8 * ffn if shape.gated else 18.0 * hidden + 4 * ffn
+    if training.is_fp32:
+        kept = (28.0 * hidden + 16 * attention + 16 * ffn) if shape.gated else 2 * kept
+    elif training.has_fp32_stream:
+        kept += 6 * hidden
     if training.has_adapters:
         kept -= 4 * hidden
     if training.method == "qlora":
         kept += 4 * hidden + 2 * attention + 2 * ffn
-    if training.has_fp32_stream:
-        kept += 6 * hidden
     return kept * (COMPILED_FRAC if training.is_compiled else 1.0)
 
 

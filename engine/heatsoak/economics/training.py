@@ -95,6 +95,8 @@ class Training:
     """Forward passes a step: above 1 gradients live through the forward pass."""
     has_fp32_stream: bool = False
     """Whether the residual stream is fp32, as autocast leaves it."""
+    is_fp32: bool = False
+    """Whether everything is computed in fp32."""
 
     def __post_init__(self) -> None:
         for name, value in (("method", self.method), ("shard", self.shard)):

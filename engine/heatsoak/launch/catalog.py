@@ -14,6 +14,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from heatsoak.economics.memory_fit import RESERVE_BYTES
+from heatsoak.economics.workload_fit import recipe_peak
 from heatsoak.errors import UsageError
 from heatsoak.recipe import Recipe
 from heatsoak.units import BYTES_PER_GIB
@@ -24,8 +26,6 @@ if TYPE_CHECKING:
     from heatsoak.telemetry.device import DeviceInfo
 
 PACKAGE = "heatsoak_workloads"
-RESERVE_GIB = 2.0
-"""Device memory left free when a size is chosen: the driver's context, the desktop, fragments."""
 _DEFAULT_WORKLOADS = {"synthetic": "synthetic", "nvidia": "llm_pretrain", "cpu": "llm_pretrain"}
 _RECIPE_FIELDS = tuple(f.name for f in fields(Recipe) if f.name not in ("workload", "settings"))
 
@@ -132,7 +132,14 @@ def make_recipe(
         )
     asked = {name: value for name, value in options.items() if name != "settings"}
     asked |= options.get("settings", {})
-    size = _size(info, device, asked.pop("size", None))
+    size = asked.pop("size", None)
+    recipe = _recipe(info, _size(info, device, size, asked), asked)
+    if device.kind == "cpu" and recipe.cpu_problem is not None:
+        raise UsageError(f"{info.name} on {device.device_id}: {recipe.cpu_problem}")
+    return recipe
+
+
+def _recipe(info: WorkloadInfo, size: str, asked: Mapping[str, Any]) -> Recipe:
     values = {"settings": {}} | info.defaults | info.sizes[size].get("recipe", {}) | {"size": size}
     settings = dict(values.pop("settings"))
     for name, value in asked.items():
@@ -140,28 +147,41 @@ def make_recipe(
             known = _listed(["size", *info.options])
             raise UsageError(f"{info.name} has no option {name!r}; it has {known}")
         (values if name in _RECIPE_FIELDS else settings)[name] = _checked(info, name, value)
-    recipe = Recipe(workload=info.name, settings=settings, **values)
-    if device.kind == "cpu" and recipe.cpu_problem is not None:
-        raise UsageError(f"{info.name} on {device.device_id}: {recipe.cpu_problem}")
-    return recipe
+    return Recipe(workload=info.name, settings=settings, **values)
 
 
-def _size(info: WorkloadInfo, device: DeviceInfo, asked: str | None) -> str:
-    if asked is not None:
-        if asked not in info.sizes:
-            raise UsageError(f"{info.name} has no size {asked!r}; it has {_listed(info.sizes)}")
-        return asked
+def memory_needed_bytes(info: WorkloadInfo, recipe: Recipe) -> int | None:
+    """The most that a card holds while it trains a recipe, without CUDA's own; None: not known.
+
+    By the memory planner where the workload is a transformer, with every option of the recipe; else
+    what the workload's file says of the size with its own recipe.
+    """
+    size = info.sizes[recipe.size]
+    peak = recipe_peak(size, recipe)
+    if peak is not None:
+        return peak.peak_bytes
+    stated = size.get("memory_gib")
+    return None if stated is None else round(float(stated) * BYTES_PER_GIB)
+
+
+def _size(
+    info: WorkloadInfo, device: DeviceInfo, size: str | None, asked: Mapping[str, Any]
+) -> str:
+    if size is not None:
+        if size not in info.sizes:
+            raise UsageError(f"{info.name} has no size {size!r}; it has {_listed(info.sizes)}")
+        return size
     meant = [name for name, size in info.sizes.items() if device.kind in size.get("kinds", ())]
     default = str(info.defaults["size"])
     if device.kind == "cpu" or device.memory_total_bytes is None:
         # The host's memory says nothing of what its cores can train in time.
         return default if default in meant or not meant else meant[0]
-    room_gib = device.memory_total_bytes / BYTES_PER_GIB - RESERVE_GIB
-    fitting = [name for name in meant if info.sizes[name]["memory_gib"] <= room_gib]
-    needed_gib = {name: float(info.sizes[name]["memory_gib"]) for name in meant}
+    room = device.memory_total_bytes - RESERVE_BYTES
+    needed = {name: memory_needed_bytes(info, _recipe(info, name, asked)) or 0 for name in meant}
+    fitting = [name for name in meant if needed[name] <= room]
     if fitting:
-        return max(fitting, key=needed_gib.__getitem__)
-    return min(meant, key=needed_gib.__getitem__, default=default)
+        return max(fitting, key=needed.__getitem__)
+    return min(meant, key=needed.__getitem__, default=default)
 
 
 def _checked(info: WorkloadInfo, name: str, value: Any) -> Any:  # noqa: ANN401

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from heatsoak.units import BYTES_PER_GIB
 from heatsoak_tui.cli.text import printable, table
 from heatsoak_tui.format import DASH, gibibytes, number
 
@@ -11,9 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 Data = dict[str, Any]
-PARTS = (
-    "weights", "gradients", "states", "activations", "logits", "temporaries",
-)  # fmt: skip
+PARTS = ("weights", "gradients", "states", "activations", "logits", "temporaries")
 RULE = (
     "Recipes stand in the order of what they give up: all weights before adapters, the optimizer "
     "on the card before the host,\nAdamW before Adafactor, more bytes of precision before fewer."
@@ -62,14 +61,22 @@ def _headline(report: Data) -> str:
 
 
 def breakdown_lines(entry: Data) -> list[str]:
-    """The breakdown at the peak, a line a part, then their sum."""
-    parts = entry["breakdown"]
-    rows = [(name, gibibytes(parts[name], 2)) for name in PARTS if parts[name]]
-    rows.append((f"peak, at the {entry['peak_at']}", gibibytes(entry["peak_bytes"], 2)))
-    rows.append(("reserve (context, NCCL, fragments)", gibibytes(parts["reserve"], 2)))
+    """What is held at each moment of a step in GiB, the worst marked."""
+    moments = entry["moments"]
+    rows = [("GiB", *(f"*{name}" if name == entry["peak_at"] else name for name in moments))]
+    rows += [(part, *(_gib(parts[part]) for parts in moments.values())) for part in PARTS]
+    rows.append(("together", *(_gib(sum(parts[p] for p in PARTS)) for parts in moments.values())))
+    right = frozenset(range(1, len(moments) + 1))
+    lines = [f"  {line}" for line in table(rows, right).splitlines()]
+    reserve = gibibytes(entry["breakdown"]["reserve"], 0)
+    lines.append(f"  * the peak; {reserve} more are kept for context, NCCL and fragments")
     if entry["host_bytes"]:
-        rows.append(("host memory", host_words(entry["host_bytes"])))
-    return [f"  {line}" for line in table(rows, frozenset({1})).splitlines()]
+        lines.append(f"  and {host_words(entry['host_bytes'])} of the host's memory")
+    return lines
+
+
+def _gib(count: int) -> str:
+    return number(count / BYTES_PER_GIB, 2) if count else DASH
 
 
 def host_words(host: Sequence[int]) -> str:
