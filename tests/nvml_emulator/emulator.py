@@ -87,7 +87,19 @@ class Nvml:
         self.libraries = libraries
         self.scenario = folder / "nvml.scenario"
         """The file that is read again whenever it changes."""
+        self.journal = folder / "nvml.journal"
+        """A line `CARD FUNCTION[:ARGUMENT...]` for each call, from `keep_journal` on."""
+        self._is_noted = False
         self._hidden: frozenset[str] = frozenset()
+
+    def keep_journal(self) -> None:
+        """Note down what processes ask that start from now on."""
+        self._is_noted = True
+
+    def calls(self) -> list[tuple[int, str]]:
+        """What was asked so far: the card (-1: none) and the function with its arguments."""
+        lines = [line.split() for line in self.journal.read_text().splitlines()]
+        return [(int(card), key) for card, key in lines]
 
     def tell(self, scenario: str) -> None:
         """Answer by this scenario from now on, in running processes too.
@@ -116,6 +128,7 @@ class Nvml:
             "LD_LIBRARY_PATH": str(self.libraries.library(self._hidden)),
             "NVML_EMULATOR_SCENARIO": str(self.scenario),
             "NVML_EMULATOR_MODELS": str(MODELS),
+            "NVML_EMULATOR_JOURNAL": str(self.journal) if self._is_noted else "",
         }
 
     def run(self, code: str, scenario: str | None = None) -> object:

@@ -363,7 +363,18 @@ static const line_t *in_force(verb_t verb, int card, const char *function, const
     return NULL;
 }
 
+/* Note down a call in the file NVML_EMULATOR_JOURNAL, if there is to be one. */
+static void note(int card, const char *key) {
+    static FILE *journal;
+    const char *path = getenv("NVML_EMULATOR_JOURNAL");
+    if (path == NULL || *path == '\0') return;
+    if (journal == NULL && (journal = fopen(path, "ae")) == NULL) return;
+    fprintf(journal, "%d %s\n", card, key);
+    fflush(journal);
+}
+
 int scenario_permit(int card, const char *function, const char *key) {
+    note(card, key);
     if (in_force(HANG, card, function, key) != NULL) {
         scenario_unlock();
         for (;;) pause();
