@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import random
 from collections import Counter
 
 import pytest
+
+from heatsoak.steady_state.judge import Judge
+from heatsoak.steady_state.protocols import PROTOCOLS
+from heatsoak.telemetry.device import DeviceInfo
+from heatsoak.telemetry.sample import DeviceSample
 
 OPEN = """
 import json
@@ -129,3 +135,29 @@ print("null")
     )
     assert calls
     assert not {key for _, key in calls if "Set" in key.replace("EventSet", "")}
+
+
+@pytest.mark.parametrize(("every", "is_flagged"), [(50, False), (5, True)])
+def test_a12_throttling_is_a_share_of_the_window_and_no_single_event(every, is_flagged):
+    judge = Judge(PROTOCOLS["standard"], [DeviceInfo("0", "GPU-0", "A card", "nvidia", "measured")])
+    noise = random.Random(1)
+    for t in range(1, 1200):
+        reasons = ("sw_thermal_slowdown",) if t % every == 0 else ()
+        judge.add_sample(
+            DeviceSample(
+                float(t),
+                "0",
+                power_w=round(noise.gauss(300.0, 1.0), 2),
+                temperature_c=float(round(noise.gauss(65.0, 0.3))),
+                sm_clock_mhz=float(15 * round(noise.gauss(1800.0, 6.0) / 15)),
+                throttle_reasons=reasons,
+            )
+        )
+        judge.add_steps(float(t), 1000.0 * t)
+        (verdict,) = judge.evaluate(float(t))
+        if verdict.state == "steady":
+            break
+    (result,) = judge.results()
+    assert verdict.state == "steady"
+    assert ("throttled" in verdict.flags) is is_flagged
+    assert result.numbers.throttle_frac["sw_thermal_slowdown"] == pytest.approx(1 / every, rel=0.2)
