@@ -1,4 +1,4 @@
-/* Reads scenario files into statements and looks statements up. */
+/* The statements of the scenario file, its time, and which statement is in force. */
 #define _GNU_SOURCE
 #include "scenario.h"
 
@@ -10,26 +10,17 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "errors.h"
+#include "parser.h"
 
-enum { MAX_LINES = 4096, MAX_TEXT = 512 };
+enum { MAX_LINES = 4096 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static line_t lines[MAX_LINES];
 static int line_count;
 static struct stat seen;
-static double first_init_s, epoch_s, still_s, speed = 1.0;
-static int has_begun, has_epoch, stands_still;
-
-/* Where the parser is, for its complaints. */
-static const char *parsed_path;
-static int parsed_number;
-
-static void complain(const char *what, const char *word) {
-    fprintf(stderr, "nvml emulator: %s:%d: %s: %s\n", parsed_path, parsed_number, what,
-            word == NULL ? "(nothing)" : word);
-    abort(); /* A scenario that says something else than was meant must not pass for one. */
-}
+static double first_init_s;
+static int has_begun;
+static pace_t pace;
 
 void scenario_lock(void) { pthread_mutex_lock(&lock); }
 void scenario_unlock(void) { pthread_mutex_unlock(&lock); }
@@ -48,248 +39,14 @@ void scenario_begin(void) {
 }
 
 double scenario_now_s(void) {
-    if (stands_still) return still_s;
-    return speed * (monotonic_s() - (has_epoch ? epoch_s : first_init_s));
+    if (pace.stands_still) return pace.still_s;
+    if (!has_begun) return 0.0;
+    return pace.speed * (monotonic_s() - (pace.has_epoch ? pace.epoch_s : first_init_s));
 }
 
-/* --- reading a statement ------------------------------------------------------------------- */
+pace_t *scenario_pace(void) { return &pace; }
 
-/* Keys whose answer is a text, not a number. */
-static const char *const text_keys[] = {"name",        "uuid", "bus",  "serial", "vbios",
-                                        "part_number", "gsp",  "nvml", "driver"};
-
-static u32 hash_of(const char *key) {
-    u32 hash = 2166136261u;
-    while (*key != '\0') hash = (hash ^ (unsigned char)*key++) * 16777619u;
-    return hash;
-}
-
-static char *next_word(char **rest) {
-    *rest += strspn(*rest, " \t");
-    return strsep(rest, " \t");
-}
-
-static char *needed_word(char **rest, const char *what) {
-    char *word = *rest == NULL ? NULL : next_word(rest);
-    if (word == NULL || *word == '\0') complain("a word is missing", what);
-    return word;
-}
-
-static double number_or(char **rest, double otherwise) {
-    double number = otherwise;
-    u64 exact;
-    int is_exact;
-    char *word = *rest == NULL ? NULL : next_word(rest);
-    if (word != NULL && *word != '\0' && number_parse(word, &number, &exact, &is_exact) != 0)
-        complain("no number", word);
-    return number;
-}
-
-/* `{n}` becomes the number of the card, so that one statement describes many. */
-static void set_text(line_t *line, const char *text) {
-    int number = is_mig(line->card) ? mig_parent(line->card) : line->card;
-    char *out = line->text, *end = line->text + sizeof line->text - 8;
-    while (*text != '\0' && out < end)
-        if (strncmp(text, "{n}", 3) == 0) {
-            out += sprintf(out, "%d", number);
-            text += 3;
-        } else {
-            *out++ = *text++;
-        }
-    *out = '\0';
-    strcpy(line->words, line->text);
-}
-
-static int is_text_key(const char *key) {
-    for (size_t i = 0; i < sizeof text_keys / sizeof text_keys[0]; i++)
-        if (strcmp(key, text_keys[i]) == 0) return 1;
-    return 0;
-}
-
-static void parse_card_file(const char *path, int card);
-
-static void parse_answer(line_t *line, char *rest) {
-    char *key = needed_word(&rest, "what the card answers");
-    const char *text = rest == NULL ? "" : rest + strspn(rest, " \t");
-    snprintf(line->key, sizeof line->key, "%s", key);
-    set_text(line, text);
-    if (strcmp(text, "-") == 0 || is_text_key(key) || strcmp(key, "processes") == 0) return;
-    if (value_parse(&line->value, line->words) != 0) complain("no value", text);
-    line->has_value = 1;
-}
-
-/* FUNCTION CODE [FROM_S [UNTIL_S]] */
-static void parse_failure(line_t *line, char *rest) {
-    snprintf(line->key, sizeof line->key, "%s", needed_word(&rest, "a function"));
-    if (line->verb == FAIL) {
-        const char *word = needed_word(&rest, "a code");
-        line->code = error_code(word);
-        if (line->code < 0) complain("no NVML code", word);
-    }
-    line->from_s = number_or(&rest, 0.0);
-    line->until_s = number_or(&rest, 1e300);
-}
-
-/* TYPE DATA [AT_S]; `xid DATA` is an event of type 8. Without an instant it happens now. */
-static void parse_event(line_t *line, int is_xid, char *rest) {
-    line->numbers[0] = is_xid ? 8 : strtoull(needed_word(&rest, "an event type"), NULL, 0);
-    line->numbers[1] = strtoull(needed_word(&rest, "the data of an event"), NULL, 0);
-    line->from_s = number_or(&rest, has_begun ? scenario_now_s() : 0.0);
-}
-
-/* compute|graphics|mps PID BYTES [SM_PCT]; PID may be `self`, BYTES `?` when not known. */
-static void parse_process(line_t *line, char *rest) {
-    snprintf(line->key, sizeof line->key, "%s", needed_word(&rest, "compute, graphics or mps"));
-    const char *pid = needed_word(&rest, "a pid");
-    line->numbers[0] = strcmp(pid, "self") == 0 ? (u64)getpid() : strtoull(pid, NULL, 10);
-    rest = rest == NULL ? NULL : rest + strspn(rest, " \t");
-    if (rest != NULL && *rest == '?') {
-        needed_word(&rest, "bytes");
-        line->numbers[1] = ~0ull;
-    } else {
-        line->numbers[1] = (u64)number_or(&rest, 0.0);
-    }
-    line->numbers[2] = (u64)number_or(&rest, 0.0);
-}
-
-static void parse_statement(line_t *line, const char *verb, char *rest) {
-    if (line_count == MAX_LINES) complain("too many statements", verb);
-    line_t *stored = &lines[line_count++]; /* in its place first: `value` points into it */
-    *stored = *line;
-    char text[MAX_TEXT];
-    snprintf(text, sizeof text, "%s", rest == NULL ? "" : rest);
-    if (stored->verb == CARD || stored->verb == PAIR)
-        parse_answer(stored, text);
-    else if (stored->verb == EVENT)
-        parse_event(stored, strcmp(verb, "xid") == 0, text);
-    else if (stored->verb == PROCESS)
-        parse_process(stored, text);
-    else
-        parse_failure(stored, text);
-    stored->hash = hash_of(stored->key);
-}
-
-static int parse_id(const char *word) {
-    if (strcmp(word, "*") == 0) return ANY;
-    if (strcmp(word, "system") == 0) return SYSTEM;
-    char *end = NULL;
-    long card = strtol(word, &end, 10), index = 0;
-    if (end != word && *end == '.') index = strtol(end + 1, &end, 10);
-    if (end == word || *end != '\0' || card < 0 || card >= MAX_CARDS || index >= MAX_MIG)
-        complain("no card", word);
-    return strchr(word, '.') == NULL ? (int)card : mig_id((int)card, (int)index);
-}
-
-/* Run a statement for `0`, `0.1` (MIG device 1 of card 0), `0-7`, `0,2`, `*` or `system`. */
-static void parse_for_cards(line_t *line, const char *verb, char *cards, char *rest) {
-    char *left = NULL;
-    for (char *part = strtok_r(cards, ",", &left); part; part = strtok_r(NULL, ",", &left)) {
-        char *last = strchr(part, '-');
-        if (last != NULL) *last++ = '\0';
-        int from = parse_id(part), to = last == NULL ? from : parse_id(last);
-        for (line->card = from; line->card <= to; line->card++)
-            if (line->verb == CARD && strncmp(rest, "like ", 5) == 0)
-                parse_card_file(rest + 5, line->card);
-            else
-                parse_statement(line, verb, rest);
-    }
-}
-
-static void parse_setting(const char *verb, char *rest) {
-    if (strcmp(verb, "epoch") == 0) {
-        has_epoch = 1;
-        epoch_s = strtod(rest, NULL);
-        return;
-    }
-    if (strcmp(verb, "now") == 0) {
-        stands_still = 1;
-        still_s = strtod(rest, NULL);
-        return;
-    }
-    if (strcmp(verb, "speed") == 0) {
-        speed = strtod(rest, NULL);
-        return;
-    }
-    if (strcmp(verb, "without") == 0) return; /* emulator.py leaves the symbol out of the library */
-    if (line_count == MAX_LINES) complain("too many statements", verb);
-    line_t *line = &lines[line_count++];
-    memset(line, 0, sizeof *line);
-    line->verb = SETTING;
-    line->card = SYSTEM;
-    snprintf(line->key, sizeof line->key, "%s", verb);
-    snprintf(line->text, sizeof line->text, "%s", rest);
-    line->hash = hash_of(line->key);
-    if (strcmp(verb, "init") == 0 && (line->code = error_code(rest)) < 0)
-        complain("no NVML code", rest);
-}
-
-static const struct {
-    const char *word;
-    verb_t verb;
-} verbs[] = {
-    {"card", CARD},       {"pair", PAIR},       {"fail", FAIL},       {"hang", HANG},
-    {"slow", SLOW},       {"event", EVENT},     {"xid", EVENT},       {"process", PROCESS},
-    {"init", SETTING},    {"driver", SETTING},  {"nvml", SETTING},    {"cuda", SETTING},
-    {"epoch", SETTING},   {"now", SETTING},     {"speed", SETTING},   {"without", SETTING},
-};
-
-static void parse(char *text) {
-    char *rest = text;
-    char *word = next_word(&rest);
-    if (*word == '\0') return;
-    for (size_t i = 0; i < sizeof verbs / sizeof verbs[0]; i++) {
-        if (strcmp(verbs[i].word, word) != 0) continue;
-        if (verbs[i].verb == SETTING) {
-            parse_setting(word, rest == NULL ? text + strlen(text) : rest);
-            return;
-        }
-        line_t line = {.verb = verbs[i].verb, .other = NO_CARD};
-        char *cards = needed_word(&rest, "a card");
-        if (line.verb == PAIR) line.other = parse_id(needed_word(&rest, "the other card"));
-        if (rest == NULL) complain("a statement ends early", word);
-        parse_for_cards(&line, word, cards, rest + strspn(rest, " \t"));
-        return;
-    }
-    complain("no statement", word);
-}
-
-/* Give every line of a file, without comments and line end, to `use`. */
-static int read_lines(const char *path, void (*use)(char *, int), int card) {
-    FILE *file = fopen(path, "re");
-    if (file == NULL) return -1;
-    const char *outer_path = parsed_path;
-    int outer_number = parsed_number;
-    char text[MAX_TEXT];
-    parsed_path = path;
-    for (parsed_number = 1; fgets(text, sizeof text, file) != NULL; parsed_number++) {
-        size_t length = strcspn(text, "#\r\n");
-        while (length > 0 && strchr(" \t", text[length - 1]) != NULL) length--;
-        text[length] = '\0';
-        use(text, card);
-    }
-    fclose(file);
-    parsed_path = outer_path;
-    parsed_number = outer_number;
-    return 0;
-}
-
-static void use_statement(char *text, int card) {
-    (void)card;
-    parse(text);
-}
-
-static void use_answer(char *text, int card) {
-    line_t line = {.verb = CARD, .card = card, .other = NO_CARD};
-    if (text[strspn(text, " \t")] != '\0') parse_statement(&line, "card", text);
-}
-
-/* Take over every answer of models/NAME.card, which holds one `KEY VALUE` a line. */
-static void parse_card_file(const char *name, int card) {
-    char path[MAX_TEXT];
-    const char *folder = getenv("NVML_EMULATOR_MODELS");
-    snprintf(path, sizeof path, "%s/%s.card", folder == NULL ? "." : folder, name);
-    if (read_lines(path, use_answer, card) != 0) complain("no such model", path);
-}
+line_t *scenario_add(void) { return line_count == MAX_LINES ? NULL : &lines[line_count++]; }
 
 void scenario_refresh(void) {
     const char *path = getenv("NVML_EMULATOR_SCENARIO");
@@ -300,9 +57,14 @@ void scenario_refresh(void) {
         return;
     if (has_begun) integrals_advance(scenario_now_s());
     line_count = 0;
-    has_epoch = stands_still = 0;
-    speed = 1.0;
-    if (read_lines(path, use_statement, NO_CARD) == 0) seen = now;
+    pace = (pace_t){.speed = 1.0};
+    if (parse_scenario(path) == 0) seen = now;
+}
+
+u32 scenario_hash(const char *key) {
+    u32 hash = 2166136261u;
+    while (*key != '\0') hash = (hash ^ (unsigned char)*key++) * 16777619u;
+    return hash;
 }
 
 /* --- looking statements up ----------------------------------------------------------------- */
@@ -312,21 +74,29 @@ static int is_about(const line_t *line, int card) {
     return line->card == ANY && (line->verb != CARD || (card >= 0 && !is_mig(card)));
 }
 
+/* A statement whose answer is `-` takes back those before it. */
+static const line_t *unless_taken_back(const line_t *line) {
+    return strcmp(line->text, "-") == 0 ? NULL : line;
+}
+
 const line_t *scenario_find(verb_t verb, int card, const char *key) {
-    u32 hash = hash_of(key);
+    u32 hash = scenario_hash(key);
     for (const line_t *line = lines + line_count; line-- > lines;)
         if (line->hash == hash && line->verb == verb && is_about(line, card) &&
             strcmp(line->key, key) == 0)
-            return strcmp(line->text, "-") == 0 ? NULL : line;
+            return unless_taken_back(line);
     return NULL;
+}
+
+static int is_about_pair(const line_t *line, int card, int other) {
+    return is_about(line, card) && (line->other == other || line->other == ANY);
 }
 
 const line_t *scenario_find_pair(int card, int other, const char *key) {
     for (const line_t *line = lines + line_count; line-- > lines;)
         if (line->verb == PAIR && strcmp(line->key, key) == 0 &&
-            ((is_about(line, card) && (line->other == other || line->other == ANY)) ||
-             (is_about(line, other) && (line->other == card || line->other == ANY))))
-            return line;
+            (is_about_pair(line, card, other) || is_about_pair(line, other, card)))
+            return unless_taken_back(line);
     return NULL;
 }
 

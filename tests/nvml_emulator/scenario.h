@@ -26,6 +26,17 @@ typedef struct {
     u64 numbers[3];
 } line_t;
 
+/* How time runs. */
+typedef struct {
+    double speed, epoch_s, still_s;
+    int has_epoch, stands_still;
+} pace_t;
+
+/* For the parser: room for one more statement (NULL: none left), the pace, a key's hash. */
+line_t *scenario_add(void);
+pace_t *scenario_pace(void);
+u32 scenario_hash(const char *key);
+
 /* All of it is guarded by one lock, which every entry point takes. */
 void scenario_lock(void);
 void scenario_unlock(void);

@@ -1,4 +1,4 @@
-"""Who talks to the driver during a run: the recorder alone, about the chosen cards (case B5)."""
+"""Who talks to the driver during a run: the recorder alone, about the chosen cards (B5, G3)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from heatsoak.recorder import client
 @pytest.fixture
 def cards(nvml, tiny):
     """Four cards, and the workload that needs no torch."""
+    nvml.keep_journal()
     nvml.tell("card 0-3 like rtx-5090\n")
+    return nvml
 
 
 def test_b5_one_process_reads_the_selected_cards_however_many_ranks_there_are(cards, begin, until):
@@ -25,6 +27,8 @@ def test_b5_one_process_reads_the_selected_cards_however_many_ranks_there_are(ca
     assert _columns(run) == {"1", "3"}
     client.stop(run)
     client.wait_ended(run)
+    # G3: whose processes are ours is known by launch; NVML's pids may be another name space's.
+    assert not [key for _, key in cards.calls() if "RunningProcesses" in key]
 
 
 def _processes(run):
