@@ -28,6 +28,14 @@ def write_session():
     return advised_sessions.write_session
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _settings_of_nobody(tmp_path_factory):
+    """No test meets the prices, cards or keys of whoever runs it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CONFIG_HOME", str(tmp_path_factory.mktemp("settings")))
+        yield
+
+
 @pytest.fixture(scope="session")
 def nvml_libraries(tmp_path_factory):
     """Compiles the emulator once a session, and once more for each set of left-out symbols."""

@@ -338,7 +338,7 @@ async def test_a_real_run_from_setup_to_result(tmp_path, monkeypatch):
         await pilot.pause(0.05)
         text = text_of(app.screen)
         assert "SYNTHETIC SMOKE" in text
-        assert "prices not set" in text or "more lines" in text
+        assert "no prices entered" in text
         await pilot.press("q")
     assert app.view.session_state in ("steady", "not-steady")
     assert app.exit_status() == (0 if app.view.session_state == "steady" else 3)

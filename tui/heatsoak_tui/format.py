@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -191,6 +192,14 @@ def recipe_words(recipe: Mapping[str, object]) -> list[str]:
     words.append("compiled" if recipe.get("compile") else "")
     words.append("checkpointing" if recipe.get("checkpointing") else "")
     return [word for word in words if word]
+
+
+def short_path(path: Path) -> str:
+    """The path with `~` for the home folder."""
+    try:
+        return f"~/{path.relative_to(Path.home())}"
+    except (ValueError, RuntimeError):
+        return str(path)
 
 
 def to_ascii(text: str) -> str:

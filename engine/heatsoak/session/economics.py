@@ -10,10 +10,13 @@ from collections import Counter
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from heatsoak.clock import now_utc
 from heatsoak.economics import cost, scaling
 from heatsoak.economics.estimate import Estimate, exact
+from heatsoak.errors import UsageError
+from heatsoak.profiles.cards import card_profiles
 from heatsoak.profiles.money import MixedCurrenciesError
-from heatsoak.profiles.prices import price_key
+from heatsoak.profiles.prices import examples, known_money, price_key
 from heatsoak.session.money_inputs import Ledger
 from heatsoak.session.ownership import ownership_entry
 from heatsoak.session.slices import is_shared
@@ -22,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from heatsoak.profiles.money import Input, Money
-    from heatsoak.session.run_facts import RunFacts
+    from heatsoak.session.run_facts import RunFacts, SessionFacts
 
 Entry = dict[str, Any]
 FIGURES = (
@@ -33,47 +36,50 @@ FIGURES = (
 
 
 def economics_of(
-    session: Mapping[str, Any],
-    jobs: Sequence[Entry],
-    devices: Sequence[Entry],
-    facts: Mapping[str, RunFacts | None],
-    money: Money,
-    *,
-    today: str,
-    idle: Mapping[str, float] | None = None,
-    problem: str | None = None,
+    document: Mapping[str, Any], facts: SessionFacts, money: Money, *, today: str
 ) -> Entry:
     """The field.
 
     Args:
-        session: the document's `session`.
-        jobs: its `jobs[]`.
-        devices: its `devices[]`.
-        facts: what each job took as a whole, by job_id.
+        document: the rest of `heatsoak-result/1`.
+        facts: what else is known of the session.
         money: everything known of prices.
         today: ISO 8601; by it references are stale or not.
-        idle: mean power of devices that no job used, W, by device_id.
-        problem: why the user's prices could not be read, or None.
     """
+    devices = document["devices"]
     by_id = {device["device_id"]: device for device in devices}
     entries = []
-    for job in jobs:
+    for job in document["jobs"]:
         own = [by_id[device_id] for device_id in job["devices"] if device_id in by_id]
-        entries.append(_job(job, own, facts.get(job["job_id"]), money, today))
+        entries.append(_job(job, own, facts.by_job.get(job["job_id"]), money, today))
     marks = {device["provenance"].upper() for device in devices} - {"MEASURED"}
-    if session["protocol"] == "smoke":
+    if document["session"]["protocol"] == "smoke":
         marks.add("SMOKE")
     return {
         "labels": sorted(marks, reverse=True),
         "as_of": today,
-        "problem": problem,
+        "problem": None,
+        "stored": facts.stored,
         "jobs": entries,
-        "scaling": _scaling(jobs, by_id, entries),
+        "scaling": _scaling(document["jobs"], by_id, entries),
         "idle": [
             {"device_id": device_id, "name": by_id[device_id]["name"], "power_w": power_w}
-            for device_id, power_w in (idle or {}).items()
+            for device_id, power_w in facts.idle_w.items()
         ],
     }
+
+
+def economics_today(document: Mapping[str, Any], facts: SessionFacts) -> Entry:
+    """The field with the prices known now; those of an unreadable file are missing, and said."""
+    profiles = card_profiles()
+    ids = dict.fromkeys(device["card"] for device in document["devices"])
+    cards = [profiles[card] for card in ids if card in profiles]
+    today, problem = now_utc()[:10], None
+    try:
+        money = known_money(cards, facts.stored)
+    except UsageError as error:
+        money, problem = examples(), str(error)
+    return economics_of(document, facts, money, today=today) | {"problem": problem}
 
 
 def _job(

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from heatsoak.session.annotations import newest
+from heatsoak.session.slices import is_shared
 
 if TYPE_CHECKING:
     import sqlite3
@@ -92,3 +95,41 @@ def _idle_w(connection: sqlite3.Connection, device_id: str, start_s: float) -> f
 def _total(parts: Sequence[float | None]) -> float | None:
     known = [part for part in parts if part is not None]
     return sum(known) if known and len(known) == len(parts) else None
+
+
+@dataclass(frozen=True, slots=True)
+class SessionFacts:
+    """What of a session its economics need beside its result."""
+
+    by_job: dict[str, RunFacts | None]
+    idle_w: dict[str, float]
+    """Mean power of devices that no job used, by device_id."""
+    stored: dict[str, Any] | None
+    """The newest annotation of prices."""
+
+
+def session_facts(
+    connection: sqlite3.Connection, jobs: Sequence[JobRow], devices: Sequence[dict[str, Any]]
+) -> SessionFacts:
+    """Read them.
+
+    Args:
+        connection: to the session.
+        jobs: its jobs.
+        devices: the entries of `devices[]`.
+    """
+    sharing = [device["device_id"] for device in devices if is_shared(device["mig"])]
+    used = {device_id for job in jobs for device_id in job.device_ids}
+    idle = {}
+    for device in devices:
+        if device["device_id"] not in used:
+            query = "SELECT avg(power_w) FROM samples WHERE device_id = ?"
+            (power,) = connection.execute(query, (device["device_id"],)).fetchone()
+            if power is not None:
+                idle[device["device_id"]] = float(power)
+    stored = newest(connection, "prices")
+    return SessionFacts(
+        {job.job_id: run_facts(connection, job, sharing) for job in jobs},
+        idle,
+        None if stored is None else {"created_utc": stored.created_utc, "data": stored.data},
+    )

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from typing_extensions import override
 
+from heatsoak_tui.format import short_path
 from heatsoak_tui.widgets.run_canvas import RunCanvas, Shown
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from heatsoak_tui.widgets.canvas import Line
 
 
@@ -27,11 +29,3 @@ class SessionLine(RunCanvas):
         if len(text) > width - 12:
             text = "…" + text[-(width - 13) :]
         return [[("  session   ", "muted"), (text, "text")]]
-
-
-def short_path(path: Path) -> str:
-    """The path with `~` for the home folder."""
-    try:
-        return f"~/{path.relative_to(Path.home())}"
-    except (ValueError, RuntimeError):
-        return str(path)
