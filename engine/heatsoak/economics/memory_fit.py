@@ -147,8 +147,7 @@ def _moments(shape: ModelShape, training: Training, n: int) -> dict[Moment, Brea
 
     return {
         "loss": parts(
-            standing, kept, logit_bytes(shape, training),
-            passing + (unit if held.gathered else chunked),
+            standing, kept, logit_bytes(shape, training), passing + chunked
         ),
         "first backward layer": parts(standing, kept + layer, 0.0, passing + unit),
         "last backward layer": parts(

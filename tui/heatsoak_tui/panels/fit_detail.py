@@ -106,12 +106,12 @@ def _limits(choice: FitChoice) -> Line:
 def _recipes(recipes: Sequence[FittingRecipe], *, is_wide: bool) -> list[Line]:
     if not recipes:
         return [[("nothing fits, not even QLoRA", "bad")]]
-    lines: list[Line] = [[("what fits, least given up first, GiB", "muted")]]
+    lines: list[Line] = [[("what fits, least given up first", "muted")]]
     for one in recipes:
         chunks = one.training.loss_chunks
         method = one.training.method + (f", loss/{chunks}" if chunks > 1 else "")
         line: Line = [
-            (f"  {fit(method, 21):<21}", "text"),
+            (f"  {fit(method, 18):<18}", "text"),
             (f"{_gib(one.plan.peak_bytes):>6}", "text"),
             ("  tight" if one.plan.verdict == "tight" else "", "warn"),
         ]

@@ -46,12 +46,12 @@ class FitScreen(HeatsoakScreen):
         Binding("B", "batch(-1)", show=False, id="fit.batch.smaller",
                 tooltip="Half the micro-batch"),
         Binding("c", "cards(1)", "cards", id="fit.cards", tooltip="1, 2, 4 or 8 of each card"),
+        Binding("escape,q,ctrl+c", "close", "close", id="fit.close", tooltip="Back"),
         Binding("r", "checkpointing", "recompute", id="fit.recompute",
                 tooltip="Recompute activations, or keep them"),
         Binding("o", "chunks", "loss", id="fit.loss", tooltip="The loss in chunks, or whole"),
         Binding("e", "model", "other model", id="fit.model",
                 tooltip="Type a model's name or its shape"),
-        Binding("escape,q,ctrl+c", "close", "close", id="fit.close", tooltip="Back"),
     ]  # fmt: skip
 
     def __init__(
