@@ -6,6 +6,7 @@ import json
 import os
 from typing import TYPE_CHECKING
 
+from heatsoak.doctor import environment_at_start
 from heatsoak.errors import HeatsoakError, UsageError
 from heatsoak.recorder.plan import Plan
 from heatsoak.recorder.prepare import prepare
@@ -65,6 +66,7 @@ def _begin(prepared: Prepared, registry: Registry) -> tuple[Recorder, SessionWri
         meta=prepared.meta(socket),
         devices=infos,
         jobs=prepared.jobs,
+        environment=environment_at_start(infos, prepared.path),
         force=prepared.plan.force,
     )
     entry = Entry(

@@ -19,7 +19,7 @@ before they are thinned out."""
 _COLUMNS = {
     "devices": 7, "jobs": 8, "job_devices": 3, "samples": len(codec.SAMPLE_COLUMNS), "steps": 5,
     "phases": 3, "rollups": 7, "events": 6, "verdicts": len(codec.VERDICT_COLUMNS), "results": 4,
-    "log": 4,
+    "log": 4, "environment": 2,
 }  # fmt: skip
 
 

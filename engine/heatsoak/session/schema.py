@@ -114,7 +114,9 @@ CREATE TABLE results (
   data TEXT NOT NULL           -- JSON: the device's entry of heatsoak-result/1
 );
 
-CREATE TABLE environment (key TEXT PRIMARY KEY, data TEXT NOT NULL) WITHOUT ROWID;  -- JSON
+-- What was seen of the machine when the run began: one row a topic (host, driver, training,
+-- devices, findings), data JSON.
+CREATE TABLE environment (key TEXT PRIMARY KEY, data TEXT NOT NULL) WITHOUT ROWID;
 
 -- Written after the measurement, never part of it.
 CREATE TABLE annotations (

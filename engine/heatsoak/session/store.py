@@ -6,7 +6,7 @@ import os
 import sqlite3
 from contextlib import closing, suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from heatsoak.clock import monotonic_s
 from heatsoak.errors import HeatsoakError, UsageError
@@ -26,7 +26,7 @@ from heatsoak.session.wal import beside, is_busy, leave_wal, transaction, uri
 from heatsoak.steady_state.verdict import FINAL_STATES, Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from heatsoak.session.rollup import Row as RollupValues
@@ -92,6 +92,7 @@ class SessionWriter:
         meta: dict[str, str],
         devices: Sequence[DeviceInfo],
         jobs: Sequence[JobRow],
+        environment: Mapping[str, Any] | None = None,
         force: bool = False,
     ) -> SessionWriter:
         """Make a session file and open it.
@@ -101,6 +102,7 @@ class SessionWriter:
             meta: what is known of the session, at least `META_KEYS`.
             devices: its devices.
             jobs: its jobs.
+            environment: what was seen of the machine, by topic; anything that is JSON.
             force: replace a file that is there.
 
         Raises:
@@ -128,7 +130,7 @@ class SessionWriter:
         is_placed = False
         try:
             _remove(made)
-            _make(made, meta, devices, jobs)
+            _make(made, meta, devices, jobs, environment or {})
             ballast_path(made).write_bytes(os.urandom(BALLAST_BYTES))
             _put_in_place(made, where, force=force)
             is_placed = True
@@ -343,7 +345,11 @@ def _remove(path: Path) -> None:
 
 
 def _make(
-    path: Path, meta: dict[str, str], devices: Sequence[DeviceInfo], jobs: Sequence[JobRow]
+    path: Path,
+    meta: dict[str, str],
+    devices: Sequence[DeviceInfo],
+    jobs: Sequence[JobRow],
+    environment: Mapping[str, Any],
 ) -> None:
     connection = sqlite3.connect(path, isolation_level=None)
     try:
@@ -354,6 +360,8 @@ def _make(
             set_meta(connection, meta)
             many(connection, "devices", map(codec.device_values, devices))
             put_jobs(connection, jobs)
+            seen = ((key, codec.to_json(value)) for key, value in environment.items())
+            many(connection, "environment", seen)
     finally:
         connection.close()
 
