@@ -112,6 +112,12 @@ class Machine:
         return tuple(c for c in self.boards if (c.info.mig_parent_uuid or c.info.uuid) in asked)
 
     @property
+    def is_synthetic(self) -> bool:
+        """Whether nothing but synthetic cards would be loaded: arithmetic, which needs no torch."""
+        asked = [card for card in (*self.cards, *self.others) if card.is_asked]
+        return bool(asked) and all(card.info.kind == "synthetic" for card in asked)
+
+    @property
     def loads_cpu(self) -> bool:
         """Whether the host CPU is what would be loaded."""
         return any(card.info.kind == "cpu" and card.is_asked for card in self.others)

@@ -23,6 +23,8 @@ _INSTALL = "install PyTorch 2.7 or newer built for CUDA 12.8 or newer (pytorch.o
 def torch(machine: Machine) -> Iterator[Finding]:
     """Whether PyTorch is there, and new enough."""
     stack = machine.stack
+    if machine.is_synthetic:
+        return
     if stack.problem is not None:
         yield Finding(
             "torch", "error", None, "PyTorch does not start", stack.problem,
