@@ -17,6 +17,7 @@ enum { MAX_LINES = 4096 };
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static line_t lines[MAX_LINES];
 static int line_count;
+static int counts[SETTING + 1]; /* statements by verb: most scenarios have no fault at all */
 static struct stat seen;
 static double first_init_s;
 static int has_begun;
@@ -59,6 +60,8 @@ void scenario_refresh(void) {
     line_count = 0;
     pace = (pace_t){.speed = 1.0};
     if (parse_scenario(path) == 0) seen = now;
+    memset(counts, 0, sizeof counts);
+    for (int i = 0; i < line_count; i++) counts[lines[i].verb]++;
 }
 
 u32 scenario_hash(const char *key) {
@@ -123,6 +126,7 @@ int scenario_has_mig(int id) { return scenario_find(CARD, id, "name") != NULL; }
 
 /* The last statement of a kind that is in force for a function now, or NULL. */
 static const line_t *in_force(verb_t verb, int card, const char *function, const char *key) {
+    if (counts[verb] == 0) return NULL;
     double now_s = scenario_now_s();
     for (const line_t *line = lines + line_count; line-- > lines;)
         if (line->verb == verb && is_about(line, card) &&
