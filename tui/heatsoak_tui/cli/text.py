@@ -7,6 +7,7 @@ import sys
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
+from heatsoak_tui.cli.money_text import money_lines
 from heatsoak_tui.format import (
     DASH,
     THIN,
@@ -139,6 +140,7 @@ def result_text(document: dict[str, Any], path: Path) -> str:
     jobs = {device: job for job in document["jobs"] for device in job["devices"]}
     for device in document["devices"]:
         lines += ["", *_device_lines(device, jobs.get(device["device_id"]))]
+    lines += money_lines(document)
     lines += [f"! {warning}" for warning in document["warnings"]]
     lines += ["", f"session {path}"]
     return printable("\n".join(lines))

@@ -10,6 +10,7 @@ from heatsoak_tui.format import THIN, fit, wrap
 from heatsoak_tui.widgets.canvas import WIDE, width_of
 from heatsoak_tui.widgets.money_words import (
     assumed_words,
+    has_prices,
     job_money,
     money_rows,
     price_words,
@@ -60,6 +61,8 @@ class MoneyPanel(RunCanvas):
         lines = [_title(document, entry, width)]
         if problem is not None:
             lines.append([(fit(f"  {problem}", width), "bad")])
+        if entry["reason"] is not None:
+            return [*lines, [(fit(f"  {entry['reason']}", width), "muted")]]
         rows = money_rows(entry)
         reference = reference_words(entry)
         if width >= WIDE:
@@ -69,7 +72,7 @@ class MoneyPanel(RunCanvas):
             few = rows[:3] + scaling_rows(document, entry)[-1:]
             lines += [_row_line(row, width) for row in few]
         if entry["units_per_s_per_price"] is None and reference:
-            lines += _told("to compare with", reference, width, 1)
+            lines += _told("reference", reference, width, 1)
         if entry["inputs"]:
             lines += _told("assumed", assumed_words(entry), width, 2)
         return lines
@@ -84,6 +87,8 @@ def _title(document: dict[str, Any], entry: dict[str, Any], width: int) -> Line:
     text = price_words(entry, has_days=True)
     if len(text) >= room:
         text = price_words(entry, has_days=False)
+    if not has_prices(entry):
+        text += "; $ enters them"
     line.append((fit(text, room), "text"))
     return line
 

@@ -137,7 +137,7 @@ def _sections(document: Data, entry: Data, width: int) -> list[tuple[str, list[L
                 lines += _text(row.note, width, "muted")
             section(name, lines)
     spent = [
-        spent_row(label, entry[name])
+        spent_row(label, entry[name], entry["unit"])
         for label, name in (("this run", "run"), ("one epoch", "epoch"))
         if entry[name] is not None
     ]

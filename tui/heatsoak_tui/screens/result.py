@@ -140,7 +140,7 @@ class ResultScreen(HeatsoakScreen):
             report = advise_sessions([self._path], Wishes(), money_for([self._path]))
             found.advice = report.advice
         except (HeatsoakError, sqlite3.Error, OSError) as error:
-            found.advice_note = str(error).removeprefix(f"{self._path} ").removeprefix("is ")
+            found.advice_note = str(error).removeprefix(str(self._path)).lstrip(": ")
         self.app.call_from_thread(self._take, found, trouble)
 
     def _keep_prices(self, found: Findings) -> str:

@@ -160,7 +160,7 @@ def scaling_rows(document: Data, entry: Data) -> list[Row]:
     return rows
 
 
-def spent_row(label: str, spent: Data) -> Row:
+def spent_row(label: str, spent: Data, unit: str) -> Row:
     """What a run or an epoch took: kWh, time, money."""
     energy = spent["kwh"]
     value = DASH if energy is None else f"{significant(energy['mean'])} kWh"
@@ -168,7 +168,7 @@ def spent_row(label: str, spent: Data) -> Row:
     note = f"in {span(spent['seconds']['mean'])}"
     if cost is not None:
         note += f" for {money(cost['mean'], cost['unit'])}"
-    return Row(label, value, note=f"{note}, {significant(spent['units'])} units")
+    return Row(label, value, note=f"{note}, {significant(spent['units'])} {unit}")
 
 
 def assumed_words(entry: Data) -> str:
@@ -183,7 +183,7 @@ def assumed_words(entry: Data) -> str:
         examples.append(f"no {', '.join(none)}")
     words = [", ".join(own)] if own else []
     if examples:
-        words.append(f"{', '.join(examples)} (examples)")
+        words.append(f"{', '.join(examples)} (example{'s' if len(examples) > 1 else ''})")
     tco = entry["tco"]
     if tco is not None:
         words.append(
@@ -195,6 +195,11 @@ def assumed_words(entry: Data) -> str:
 
 
 _TELLING = ("horizon_years", "utilisation_frac", "pue", "residual_frac")
+
+
+def has_prices(entry: Data) -> bool:
+    """Whether a price of the user's was used."""
+    return any(i["name"] in ("invoice", "kwh_price") for i in entry["inputs"])
 
 
 def price_words(entry: Data, *, has_days: bool) -> str:
@@ -217,7 +222,7 @@ def reference_words(entry: Data) -> str:
     words = []
     for found in entry["references"]:
         day = f" of {found['date']}" if found["date"] else ""
-        stale = ", over 90 days old" if found["is_stale"] and found["date"] else ""
+        stale = ", stale" if found["is_stale"] and found["date"] else ""
         price = input_words(found["value"], found["unit"])
         words.append(f"{found['card']} launch price {price}{day}{stale}: not used")
     return "; ".join(words)
@@ -268,7 +273,7 @@ def _inputs_words(entry: Data, *names: str) -> str:
     found: Sequence[Data] = [i for name in names for i in entry["inputs"] if i["name"] == name]
     count = sum(entry["cards"].values())
     words = [
-        f"PUE {significant(i['value'])}" if i["name"] == "pue"
+        f"PUE {as_entered(i['value'])}" if i["name"] == "pue"
         else input_words(i["value"], i["unit"])
         for i in found
     ]  # fmt: skip
