@@ -111,6 +111,11 @@ def test_two_cards_of_one_name_are_told_apart_by_memory(own_cards):
         (("power_w: 320", "power_w: {value: 320, sources: [NOWHERE]}"), "NOWHERE"),
         (("power_w: 320", "pcie: fast"), "facts.pcie"),
         (("power_w: 320", "isv_drivers: maybe"), "true or false"),
+        (("power_w: 320", "ecc_kind: good"), "facts.ecc_kind must be one of none, on-die"),
+        (
+            ("power_w: 320", "street_2026_usd: {value: 3, as_of: May}"),
+            "facts.street_2026_usd.as_of",
+        ),
         (("names: [NVIDIA My Card]", "names: NVIDIA My Card"), "nvml.names"),
         (("facts:", "facts: ["), "cannot be read"),
         ((OWN.format(id="my-card"), "just words"), "must be a mapping"),

@@ -103,3 +103,33 @@ def test_inline_ecc_takes_memory_and_the_card_is_still_known():
     card = card_for_name("NVIDIA RTX 6000 Ada Generation", 46068 * 1024 * 1024)
     assert card is not None
     assert card.id == "rtx-6000-ada"
+
+
+@pytest.mark.parametrize("card", CARDS, ids=IDS)
+def test_what_a_buyer_asks_of_a_card_is_a_typed_figure(card):
+    assert card.memory_nominal_gb * 1e9 == pytest.approx(card.memory_total_bytes, rel=0.08)
+    assert card.ecc_kind in ("on-die", "inline", "full")
+    # What has no mode to switch cannot ship with it on; data-centre cards do.
+    if card.ecc_kind == "on-die":
+        assert card.ecc_ships_on is None
+    if card.tier.startswith("datacenter"):
+        assert card.ecc_ships_on is True
+    assert card.mig_max in (0, 2, 4, 7)
+    if card.tier == "geforce":
+        assert (card.has_isv_drivers, card.nvlink_bytes_per_s) == (False, 0)
+    if card.tier == "pro_workstation":
+        assert card.has_isv_drivers is True
+        assert card.ecc_ships_on in (False, None)
+    assert 2020 <= int(card.launch[:4]) <= 2026
+    if card.street_price_usd is not None:
+        low, high = card.street_price_usd
+        assert 500 < low <= high
+        assert card.street_as_of.startswith("2026-")
+
+
+def test_ecc_takes_a_sixteenth_only_where_it_is_inline_and_off():
+    mib = {card.id: round(card.memory_with_ecc_bytes / 2**20) for card in CARDS}
+    assert mib["rtx-6000-ada"] == pytest.approx(46068, abs=1)
+    assert mib["l40s"] == 46068
+    assert mib["rtx-pro-6000-ws"] == 97887
+    assert mib["rtx-5090"] == 32607

@@ -22,9 +22,9 @@ LEFT = 45
 """Cells of the breakdown."""
 MOMENTS: dict[Moment, str] = {
     "loss": "loss", "first backward layer": "first", "last backward layer": "last",
-    "update": "update",
+    "update": "step",
 }  # fmt: skip
-"""The moments in a word: the loss, the first and last layer of the backward pass, the update."""
+"""The moments in a word: the loss, the first and the last layer of the backward pass, the optimizer step."""
 PARTS = ("weights", "gradients", "states", "activations", "logits", "temporaries")
 ROLES = {"yes": "good", "tight": "warn", "no": "bad"}
 
@@ -100,7 +100,7 @@ def _limits(choice: FitChoice) -> Line:
     context, batch, needed = choice.limits()
     if context is not None and batch is not None:
         return [(f"context to {number(context, 0)}, or batch to {number(batch, 0)}", "text")]
-    return [(f"as asked it needs {needed or 'more than 8'} of them, zero3", "text")]
+    return [(f"as asked: {needed} of them, zero3" if needed else "as asked: more than 8", "text")]
 
 
 def _recipes(recipes: Sequence[FittingRecipe], *, is_wide: bool) -> list[Line]:
