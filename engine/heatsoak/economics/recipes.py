@@ -59,7 +59,7 @@ def fitting_recipes(
     Returns:
         One a method of `LADDER`, from the asked one on; empty where nothing fits.
     """
-    found = []
+    found: list[FittingRecipe] = []
     for asked in _ladder(training):
         plan = plan_memory(shape, asked, card, n)
         if plan.verdict != "no" and asked.method not in {one.training.method for one in found}:

@@ -14,11 +14,8 @@ if TYPE_CHECKING:
     from heatsoak.economics.memory_fit import Peak
     from heatsoak.recipe import Recipe
 
-_FIELDS = {
-    "layers": "layers", "width": "hidden", "ffn": "ffn", "heads": "heads", "kv_heads": "kv_heads",
-    "vocabulary": "vocab",
-}  # fmt: skip
-"""What a size calls the numbers of a shape."""
+_FIELDS = ("layers", "width", "ffn", "heads", "kv_heads", "vocabulary")
+"""What the size of a transformer says."""
 
 
 def recipe_shape(size: Mapping[str, Any], name: str) -> ModelShape | None:
@@ -31,7 +28,7 @@ def recipe_shape(size: Mapping[str, Any], name: str) -> ModelShape | None:
     if not all(key in size for key in _FIELDS):
         return None
     # Our transformer ties its embeddings.
-    return ModelShape(name, tied=True, **{_FIELDS[key]: int(size[key]) for key in _FIELDS})
+    return ModelShape(name, *(int(size[key]) for key in _FIELDS), tied=True)
 
 
 def recipe_training(recipe: Recipe) -> Training:

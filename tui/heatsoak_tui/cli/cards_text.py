@@ -22,7 +22,7 @@ what you pay: `heatsoak prices set`. `heatsoak cards --json` has every figure wi
 
 def cards_text(cards: Sequence[CardProfile]) -> str:
     """One line a card, and what the columns mean."""
-    rows = [
+    rows: list[tuple[str, ...]] = [
         (
             "id", "memory", "GB/s", "W", "TFLOPS", "measured", "ECC", "MIG", "NVLink", "ISV",
             "launch $", "street $",

@@ -24,7 +24,7 @@ MOMENTS: dict[Moment, str] = {
     "loss": "loss", "first backward layer": "first", "last backward layer": "last",
     "update": "step",
 }  # fmt: skip
-"""The moments in a word: the loss, the first and the last layer of the backward pass, the optimizer step."""
+"""The moments in a word: first and last are layers of the backward pass."""
 PARTS = ("weights", "gradients", "states", "activations", "logits", "temporaries")
 ROLES = {"yes": "good", "tight": "warn", "no": "bad"}
 
