@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 class Clock(Protocol):
     """What code that needs the time is given, so that a test can give it another."""
 
+    speed: float
+    """Session seconds per real second."""
+
     def now_s(self) -> float:
         """Session time now, in seconds."""
         ...

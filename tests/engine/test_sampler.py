@@ -103,6 +103,41 @@ def test_a_device_that_hangs_delays_no_other_and_stop_returns(run):
     release.set()
 
 
+def test_devices_that_hang_one_after_another_leave_the_rest_and_come_back(run):
+    first, second = threading.Event(), threading.Event()
+
+    def hang_at(reading, release):
+        return lambda n: release.wait() if n == reading else None
+
+    names = ["a", "b", "c", "d"]
+    sampler = run(
+        Scripted("a"), Scripted("b", hang_at(3, first)), Scripted("c", hang_at(6, second)),
+        Scripted("d"),
+    )  # fmt: skip
+    items = take(sampler, lambda items: len(of(items, "a")) >= 40 and len(of(items, "d")) >= 40)
+    assert (len(of(items, "b")), len(of(items, "c"))) == (2, 5)
+    silent = sampler.silent_s(items[-1].t_s)
+    assert [name for name in names if silent[name] > 20] == ["b", "c"]
+    first.set()
+    second.set()
+    take(sampler, lambda items: all(len(of(items, name)) >= 5 for name in names))
+
+
+def test_a_defect_in_one_device_leaves_the_others_readable(run, monkeypatch):
+    seen = []
+    monkeypatch.setattr(threading, "excepthook", lambda args: seen.append(args.exc_type))
+
+    def burst(reading):
+        if reading == 3:
+            raise ZeroDivisionError
+
+    sampler = run(Scripted("a"), Scripted("odd", burst), Scripted("b"))
+    items = take(sampler, lambda items: all(len(of(items, name)) >= 20 for name in "ab"))
+    assert [type(item) for item in of(items, "odd")] == [DeviceSample, DeviceSample, DeviceFault]
+    assert of(items, "odd")[-1].kind == "lost"
+    assert seen == [ZeroDivisionError]
+
+
 def test_an_answer_after_stop_is_not_told(run):
     release, began = threading.Event(), threading.Event()
 
