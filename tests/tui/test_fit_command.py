@@ -81,6 +81,13 @@ def test_the_table_names_what_fits_instead(capsys):
     assert line.split()[3:] == ["no", "no", "yes", "yes", "full-8bit-fused", "—", "4"]
 
 
+def test_a_context_beyond_the_models_own_is_said(capsys):
+    for context, is_said in (("4096", False), ("8192", True)):
+        assert main(["fit", "--context", context, "--cards", "b200"]) == 0
+        text = capsys.readouterr().out
+        assert ("longer than the 4\u2009096 it was trained for" in text) is is_said
+
+
 def test_an_id_that_ends_like_a_count_is_taken_whole(monkeypatch):
     cards = card_profiles()
     odd = {**cards, "my-gpu-2x4": cards["l40s"]}

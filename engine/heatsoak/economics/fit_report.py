@@ -55,6 +55,7 @@ def fit_report(
         "model": {
             "name": shape.name,
             "parameters": shape.parameters,
+            "max_context": shape.max_context or None,
             "is_estimate": shape.is_hybrid,
             "sources": list(shape.sources),
         },

@@ -28,7 +28,8 @@ def recipe_shape(size: Mapping[str, Any], name: str) -> ModelShape | None:
     if not all(key in size for key in _FIELDS):
         return None
     # Our transformer ties its embeddings.
-    return ModelShape(name, *(int(size[key]) for key in _FIELDS), tied=True)
+    layers, width, ffn, heads, kv_heads, vocabulary = (int(size[key]) for key in _FIELDS)
+    return ModelShape(name, layers, width, ffn, heads, kv_heads, vocabulary, tied=True)
 
 
 def recipe_training(recipe: Recipe) -> Training:

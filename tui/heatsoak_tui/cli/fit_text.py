@@ -55,6 +55,8 @@ def _headline(report: Data) -> str:
         words.append(f"loss in {training['loss_chunks']} chunks")
     if training["is_compiled"]:
         words.append("compiled")
+    if model["max_context"] and training["context"] > model["max_context"]:
+        words.append(f"longer than the {number(model['max_context'], 0)} it was trained for")
     if model["is_estimate"]:
         words.append("its layers are of two kinds: activations estimated")
     return ", ".join(words)
