@@ -6,6 +6,7 @@ awake for as long as somebody looks.
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import combinations
@@ -205,7 +206,7 @@ def _examined(card: Card, device: Device) -> Card:
         return replace(card, problem=str(error))
     runs = {user.pid: run for user in users or () if (run := _run_of(user.pid)) is not None}
     if users is not None:
-        users = tuple(user for user in users if user.pid not in runs)
+        users = tuple(u for u in users if u.pid not in runs and u.pid != os.getpid())
     return replace(
         card,
         reading=reading,

@@ -81,5 +81,60 @@ def problems(findings: Iterable[Finding]) -> Sequence[Finding]:
     return [finding for finding in findings if finding.severity in ("error", "warning")]
 
 
+@dataclass(frozen=True, slots=True)
+class Told:
+    """One finding, or the same one of several devices, as it is told to people."""
+
+    severity: Severity
+    device_ids: tuple[str, ...]
+    title: str
+    text: str
+    spoils: str
+    remedy: str
+
+    @property
+    def words(self) -> str:
+        """`0, 1: ...`: whose it is, and what is."""
+        whose = f"{', '.join(self.device_ids)}: " if self.device_ids else ""
+        what = f"{self.title}, " if self.text.startswith(NOT_KNOWN) else ""
+        return f"{whose}{what}{self.text}"
+
+
+def told(findings: Iterable[Finding]) -> list[Told]:
+    """What is to be told, in the order of the findings; what is fine is not.
+
+    The same sentence of several devices is told once.
+    """
+    groups: dict[tuple[str, ...], list[Finding]] = {}
+    for finding in findings:
+        if finding.severity != "ok":
+            # A remedy may name the device; the first one's stands for all.
+            key = (finding.severity, finding.title, finding.text, finding.spoils)
+            groups.setdefault(key, []).append(finding)
+    return [
+        Told(
+            group[0].severity,
+            tuple(f.device_id for f in group if f.device_id is not None),
+            group[0].title,
+            group[0].text,
+            group[0].spoils,
+            group[0].remedy,
+        )
+        for group in groups.values()
+    ]
+
+
+def fine_words(findings: Iterable[Finding]) -> str:
+    """What is fine, each check once with its devices: `power limit (0, 1), little other load`."""
+    devices: dict[str, list[str]] = {}
+    for finding in findings:
+        if finding.severity == "ok":
+            whose = devices.setdefault(finding.title, [])
+            if finding.device_id is not None:
+                whose.append(finding.device_id)
+    return ", ".join(f"{title} ({', '.join(ids)})" if ids else title
+                     for title, ids in devices.items())  # fmt: skip
+
+
 def _counted(count: int, word: str) -> str:
     return f"{count} {word}{'s' if count > 1 else ''}" if count else ""

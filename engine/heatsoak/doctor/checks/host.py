@@ -32,7 +32,7 @@ def governor(machine: Machine) -> Iterator[Finding]:
     host = machine.host
     if not host.governors:
         why = "a virtual machine is not told" if host.is_virtual else "the kernel does not say"
-        yield unknown("governor", "clock of the cores", f"how it is chosen: {why}")
+        yield unknown("governor", "how the clock of the cores is chosen", why)
         return
     named = ", ".join(host.governors)
     is_slow = any(

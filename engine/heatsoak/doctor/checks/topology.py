@@ -60,19 +60,22 @@ def peers(machine: Machine) -> Iterator[Finding]:
 
 
 def generations(machine: Machine) -> Iterator[Finding]:
-    """Whether cards of several generations would work together."""
+    """Whether cards of several generations or models would work together."""
     cards = machine.asked_boards if len(machine.asked_boards) > 1 else machine.boards
     found = {c.info.compute_capability for c in cards if c.info.compute_capability is not None}
-    if len(found) > 1:
+    models = {c.info.name for c in cards}
+    if len(models) > 1:
         named = ", ".join(f"{c.info.device_id} {c.info.name}" for c in cards)
+        what = f"{len(found)} generations" if len(found) > 1 else f"{len(models)} models"
         yield Finding(
             "generations", "warning" if len(machine.asked_boards) > 1 else "info", None,
-            "mixed generations", f"cards of {len(found)} generations are in this machine: {named}",
-            "a job on all of them goes at the pace of the slowest, with the kernels of the oldest",
+            "mixed cards", f"the cards are of {what}: {named}",
+            "a job on all of them goes at the pace of the slowest"
+            + (", with the kernels of the oldest" if len(found) > 1 else ""),
             "soak them as replicas, each for itself; do not mix them in one job",
         )  # fmt: skip
-    elif len(cards) > 1 and len(found) == 1:
-        yield ok("generations", "one generation", "all cards are of one generation")
+    elif len(cards) > 1:
+        yield ok("generations", "cards of one model", "all cards are of one model")
 
 
 def numa(machine: Machine) -> Iterator[Finding]:

@@ -60,14 +60,12 @@ def torch_cuda(machine: Machine) -> Iterator[Finding]:
         return
     built = version_pair(stack.torch_cuda)
     if built is None:
-        for card in cards:
-            yield Finding(
-                "torch-cuda", "error" if card.is_asked else "warning", card.info.device_id,
-                "PyTorch without CUDA",
-                f"torch {stack.torch} was built without CUDA",
-                "nothing can be trained on an NVIDIA card",
-                "install a PyTorch built for CUDA (pytorch.org)",
-            )  # fmt: skip
+        yield Finding(
+            "torch-cuda", "error" if machine.asked_boards else "warning", None,
+            "PyTorch without CUDA", f"torch {stack.torch} was built without CUDA",
+            "nothing can be trained on an NVIDIA card",
+            "install a PyTorch built for CUDA (pytorch.org)",
+        )  # fmt: skip
         return
     for card in cards:
         info = card.info
