@@ -7,6 +7,7 @@ import sys
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
+from heatsoak_tui.cli.environment_text import environment_lines
 from heatsoak_tui.cli.money_text import money_lines
 from heatsoak_tui.format import (
     DASH,
@@ -142,7 +143,8 @@ def result_text(document: dict[str, Any], path: Path) -> str:
         lines += ["", *_device_lines(device, jobs.get(device["device_id"]))]
     lines += money_lines(document)
     lines += [f"! {warning}" for warning in document["warnings"]]
-    lines += ["", f"session {path}"]
+    lines += ["", *map(_one_line, environment_lines(document["session"]["environment"]))]
+    lines.append(f"session  {path}")
     return printable("\n".join(lines))
 
 
