@@ -105,6 +105,19 @@ def test_zero3_gathers_the_root_and_two_layers():
     assert shares(LLAMA_13B, Training("full-bf16", shard="zero3"), 4).unit_gradient == 2 * block
 
 
+def test_zero3_leaves_the_scales_of_nf4_whole():
+    matrices = LLAMA_13B.layers * LLAMA_13B.block_matrices
+    training = Training("qlora", shard="zero3")
+    whole = shares(LLAMA_13B, training, 1).weights
+    scales = matrices / 16
+    assert shares(LLAMA_13B, training, 4).weights == pytest.approx((whole - scales) / 4 + scales)
+
+
+def test_sharded_states_are_updated_in_their_share():
+    moments = peak_memory(LLAMA_13B, Training(shard="zero3"), 4).moments
+    assert moments["update"].temporaries == 2 * 4 * 32000 * 5120 / 4
+
+
 def test_activations_of_a_llama_layer():
     # 24h + 8f with h = a (arXiv 2205.05198's way of counting).
     per_token = layer_bytes_per_token(LLAMA_13B, Training())
