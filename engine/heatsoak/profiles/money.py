@@ -277,8 +277,10 @@ def checked(entry: Input) -> Input:
     """
     term = entry.term
     if not is_number(entry.value) or not term.least <= entry.value <= term.most:
-        least = "above 0" if 0 < term.least < 1e-2 else f"from {term.least:g}"
-        what = f"{least} to {term.most:g}" if term.most < 1e9 else least
+        least = "above 0" if 0 < term.least < 1e-2 else f"{term.least:g} or more"
+        what = f"{least}, at most {term.most:g}" if term.most < 1e9 else least
+        if term.unit == "frac":
+            what += ", or like 50%"
         raise SchemaError(f"{term.label} must be a number {what}, not {entry.value!r}")
     if term.is_money and entry.currency is None:
         raise SchemaError(f"{term.label} needs a currency, such as USD")

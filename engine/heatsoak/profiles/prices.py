@@ -58,7 +58,7 @@ def read_prices(path: Path | None = None) -> Money:
         UsageError: the file cannot be read, or is not one of prices; it is left as it is.
     """
     path = prices_path() if path is None else path
-    if not path.exists() and not path.is_symlink():
+    if not path.exists():
         return Money()
     if not path.is_file():
         raise UsageError(f"prices file {path} is no file that can be read; move it away")
