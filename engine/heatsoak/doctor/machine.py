@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from heatsoak.doctor.confines import Confines
     from heatsoak.doctor.host import Host
@@ -96,6 +96,19 @@ class Machine:
     pairs: tuple[CardPair, ...] = ()
     disk: DiskMeasure | None = None
     """None: nothing was measured."""
+
+    def asking(self, devices: Sequence[DeviceInfo]) -> Machine:
+        """The same machine when these devices are the ones that would be loaded."""
+        ids = {info.device_id for info in devices}
+        seen = {card.info.device_id for card in (*self.cards, *self.others)}
+        return replace(
+            self,
+            cards=tuple(replace(card, is_asked=card.info.device_id in ids) for card in self.cards),
+            others=(
+                *(replace(card, is_asked=card.info.device_id in ids) for card in self.others),
+                *(Card(info, is_asked=True) for info in devices if info.device_id not in seen),
+            ),
+        )
 
     @property
     def boards(self) -> tuple[Card, ...]:

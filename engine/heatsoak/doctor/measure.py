@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -27,33 +28,42 @@ CARD_WITHIN_S = 60.0
 DISK_WITHIN_S = 20.0
 
 
-def measure(machine: Machine, say: Callable[[str], None]) -> Machine:
+def measure(
+    machine: Machine,
+    say: Callable[[str], None] = lambda _: None,
+    stop: threading.Event | None = None,
+) -> Machine:
     """The machine with what was measured on it.
 
     Args:
         machine: as it was looked at.
         say: told before each program that takes longer than a moment.
+        stop: ends what runs, and begins nothing more, when it is set.
     """
-    stack = _ask_stack(machine, say)
+    stop = stop or threading.Event()
+    stack = _ask_stack(machine, say, stop)
     machine = replace(machine, stack=stack)
     can_compute = stack.problem is None and stack.torch_cuda is not None
     cards = [
-        _measure_card(card, machine, say)
-        if can_compute and _is_to_be_measured(card, machine)
+        _measure_card(card, machine, say, stop)
+        if can_compute and _is_to_be_measured(card, machine) and not stop.is_set()
         else card
         for card in machine.cards
     ]
-    return replace(machine, cards=tuple(cards), disk=_measure_disk(machine, say))
+    disk = machine.disk if stop.is_set() else _measure_disk(machine, say, stop)
+    return replace(machine, cards=tuple(cards), disk=disk)
 
 
-def _ask_stack(machine: Machine, say: Callable[[str], None]) -> Stack:
+def _ask_stack(machine: Machine, say: Callable[[str], None], stop: threading.Event) -> Stack:
     if machine.stack.torch is None:
         return machine.stack
     say(f"importing torch {machine.stack.torch} in a child, to see what it was built for")
     environ = {**machine.environ, "CUDA_VISIBLE_DEVICES": ""}  # It need not wake any card.
     try:
-        told = run_probe("stack", environ=environ, within_s=STACK_WITHIN_S)
+        told = run_probe("stack", environ=environ, within_s=STACK_WITHIN_S, stop=stop)
     except ProbeError as error:
+        if stop.is_set():
+            return machine.stack
         told = {"problem": f"torch could not be imported: {error}"}
     return told_stack(machine.stack, told)
 
@@ -68,7 +78,9 @@ def _is_to_be_measured(card: Card, machine: Machine) -> bool:
     )
 
 
-def _measure_card(card: Card, machine: Machine, say: Callable[[str], None]) -> Card:
+def _measure_card(
+    card: Card, machine: Machine, say: Callable[[str], None], stop: threading.Event
+) -> Card:
     info = card.info
     say(f"card {info.device_id}: a first kernel, copies to it and within it")
     environ = {
@@ -78,8 +90,16 @@ def _measure_card(card: Card, machine: Machine, say: Callable[[str], None]) -> C
     }
     with _Link(info.device_id) as link:
         try:
-            told = run_probe("card", environ=environ, within_s=CARD_WITHIN_S, meanwhile=link.look)
+            told = run_probe(
+                "card",
+                environ=environ,
+                within_s=CARD_WITHIN_S,
+                meanwhile=link.look,
+                stop=stop,
+            )
         except ProbeError as error:
+            if stop.is_set():
+                return card
             return replace(card, measures=CardMeasures(problem=str(error)))
     measures = CardMeasures(
         problem=told.get("problem"),
@@ -129,14 +149,20 @@ class _Link:
             self.gen, self.width = reading.pcie_gen, reading.pcie_width
 
 
-def _measure_disk(machine: Machine, say: Callable[[str], None]) -> DiskMeasure | None:
+def _measure_disk(
+    machine: Machine, say: Callable[[str], None], stop: threading.Event
+) -> DiskMeasure | None:
     storage = machine.storage
     if not storage.is_writable:
         return None
     say(f"reading a file of 256 MB at {storage.folder}")
     try:
         told = run_probe(
-            "disk", str(storage.folder), environ=machine.environ, within_s=DISK_WITHIN_S
+            "disk",
+            str(storage.folder),
+            environ=machine.environ,
+            within_s=DISK_WITHIN_S,
+            stop=stop,
         )
     except ProbeError as error:
         return DiskMeasure(None, str(error))

@@ -15,6 +15,7 @@ from heatsoak.launch import guard
 from heatsoak.launch.child import with_absolute_python_path
 
 if TYPE_CHECKING:
+    import threading
     from collections.abc import Callable, Mapping, Sequence
 
 LOOK_EVERY_S = 0.1
@@ -32,7 +33,8 @@ def run_probe(
     *arguments: str,
     environ: Mapping[str, str],
     within_s: float,
-    meanwhile: Callable[[], None] | None = None,
+    meanwhile: Callable[[], None] = lambda: None,
+    stop: threading.Event | None = None,
 ) -> dict[str, Any]:
     """What a program of `heatsoak_workloads.probes` answers.
 
@@ -45,6 +47,7 @@ def run_probe(
         environ: its whole environment.
         within_s: real seconds after which it is ended.
         meanwhile: called some times a second while it runs.
+        stop: ends it early when it is set.
 
     Raises:
         ProbeError: it ended without an answer, or did not end in time.
@@ -70,14 +73,17 @@ def run_probe(
             os.close(report_write)
         with process:
             try:
-                return _answer(*_outputs(process, within_s, meanwhile))
+                return _answer(*_outputs(process, within_s, meanwhile, stop))
             finally:
                 # Before `process` waits for the guard, which waits for this.
                 stack.close()
 
 
 def _outputs(
-    process: subprocess.Popen[bytes], within_s: float, meanwhile: Callable[[], None] | None
+    process: subprocess.Popen[bytes],
+    within_s: float,
+    meanwhile: Callable[[], None],
+    stop: threading.Event | None,
 ) -> tuple[bytes, bytes]:
     """Everything that was printed, stdout and stderr."""
     assert process.stdout is not None
@@ -88,6 +94,8 @@ def _outputs(
     while open_:
         if monotonic_s() > until_s:
             raise ProbeError(f"it gave no answer within {within_s:.0f} s")
+        if stop is not None and stop.is_set():
+            raise ProbeError("it was ended before it had an answer")
         for fd in select.select(list(open_), [], [], LOOK_EVERY_S)[0]:
             data = os.read(fd, 65536)
             if not data:
@@ -95,8 +103,7 @@ def _outputs(
             parts[fd].append(data)
             if sum(map(len, parts[fd])) > MOST_BYTES:
                 raise ProbeError("it prints without end")
-        if meanwhile is not None:
-            meanwhile()
+        meanwhile()
     out, err = (b"".join(found) for found in parts.values())
     return out, err
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from heatsoak.doctor.finding import Finding, ok, unknown
 from heatsoak.doctor.stack import version_pair
+from heatsoak.telemetry.nvml.errors import LIBRARY_NOT_FOUND, START_PROBLEMS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,20 +35,27 @@ def driver(machine: Machine) -> Iterator[Finding]:
             "nothing can be measured or trained on it",
             "install the driver, or load it (modprobe nvidia), and look again",
         )  # fmt: skip
-    elif problem is not None:
+    elif problem == START_PROBLEMS[LIBRARY_NOT_FOUND]:
         yield Finding("driver", "info", None, "no NVIDIA card", problem)
+    elif problem is not None:
+        yield Finding(
+            "driver", "warning", None, "no NVIDIA card can be read", problem,
+            "nothing can be measured on an NVIDIA card",
+        )  # fmt: skip
 
 
 def refused_devices(machine: Machine) -> Iterator[Finding]:
     """Devices that were asked for and cannot be used, and others that cannot be read."""
     for device_id, why in machine.refused.items():
+        text = why.removeprefix(f"device {device_id} ")  # It is named beside the sentence.
         yield Finding(
-            "device", "error", None if device_id == "default" else device_id, "cannot be used", why,
+            "device", "error", None if device_id == "default" else device_id, "cannot be used", text,
             "no run can begin on it",
         )  # fmt: skip
     for device_id, why in machine.unreadable.items():
         yield Finding(
-            "device", "warning", device_id, "cannot be read", why,
+            "device", "warning", device_id, "cannot be read",
+            why.removeprefix(f"device {device_id} "),
             "whatever spoils this card may disturb the others, which share driver and power supply",
             "look at the kernel's log (dmesg) for Xid lines; a reset or a reboot may bring it back",
         )  # fmt: skip

@@ -15,6 +15,7 @@ Fate = Literal["unsupported", "lost", "transient"]
 """`unsupported`: never to be asked again. `lost`: the card is gone. `transient`: not this time."""
 
 NOT_FOUND = 6
+LIBRARY_NOT_FOUND = 12
 MISMATCH = 18
 _MISSING_FUNCTION = 13
 
@@ -53,7 +54,7 @@ ERRORS: dict[int, tuple[Fate, str]] = {
 START_PROBLEMS = {
     4: "no permission to use the NVIDIA driver: this user cannot open /dev/nvidiactl",
     9: "the NVIDIA library is installed, but the NVIDIA kernel driver is not loaded",
-    12: "no NVIDIA driver: its library libnvidia-ml.so.1 was not found",
+    LIBRARY_NOT_FOUND: "no NVIDIA driver: its library libnvidia-ml.so.1 was not found",
     13: "the NVIDIA driver is too old: its library lacks nvmlInitWithFlags",
     18: "the NVIDIA kernel driver and its library are of different versions: reboot",
 }
