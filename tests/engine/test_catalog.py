@@ -9,7 +9,12 @@ import pytest
 
 from heatsoak.errors import UsageError
 from heatsoak.launch import catalog
-from heatsoak.launch.catalog import WorkloadInfo, default_workload, make_recipe
+from heatsoak.launch.catalog import (
+    WorkloadInfo,
+    default_workload,
+    make_recipe,
+    memory_needed_bytes,
+)
 from heatsoak.telemetry.device import DeviceInfo
 
 GIB = 1024**3
@@ -44,6 +49,28 @@ def card(gib):
 )
 def test_the_largest_size_that_leaves_a_reserve_is_chosen(device, size):
     assert make_recipe(INFO, device, {}).size == size
+
+
+def test_a_transformers_size_is_chosen_by_what_its_options_need():
+    info = catalog.workloads()["llm_pretrain"]
+    assert make_recipe(info, card(32), {}).size == "1B"
+    # Four times the context: the activations of 1B no longer fit.
+    assert make_recipe(info, card(32), {"context": 8192}).size == "125M"
+    eased = make_recipe(info, card(32), {"context": 8192, "checkpointing": True})
+    assert eased.size == "1B"
+    needed = [
+        memory_needed_bytes(info, make_recipe(info, card(32), {"size": "1B", "context": context}))
+        for context in (1024, 2048, 8192)
+    ]
+    assert needed == sorted(needed)
+    assert needed[1] / GIB == pytest.approx(24.7, abs=0.2)
+
+
+def test_what_a_file_states_holds_for_the_sizes_own_recipe_alone():
+    own = make_recipe(INFO, card(24), {})
+    assert memory_needed_bytes(INFO, own) == 20 * GIB
+    changed = make_recipe(INFO, card(24), {"context": 512})
+    assert memory_needed_bytes(INFO, changed) is None
 
 
 def test_a_size_changes_the_defaults_and_options_change_both():

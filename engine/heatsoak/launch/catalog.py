@@ -154,13 +154,17 @@ def memory_needed_bytes(info: WorkloadInfo, recipe: Recipe) -> int | None:
     """The most that a card holds while it trains a recipe, without CUDA's own; None: not known.
 
     By the memory planner where the workload is a transformer, with every option of the recipe; else
-    what the workload's file says of the size with its own recipe.
+    what the workload's file says of the size, which holds for the size's own recipe alone.
     """
-    size = info.sizes[recipe.size]
-    peak = recipe_peak(size, recipe)
+    peak = recipe_peak(info.sizes[recipe.size], recipe)
     if peak is not None:
         return peak.peak_bytes
-    stated = size.get("memory_gib")
+    is_own = recipe == _recipe(info, recipe.size, {})
+    return _stated_bytes(info, recipe.size) if is_own else None
+
+
+def _stated_bytes(info: WorkloadInfo, size: str) -> int | None:
+    stated = info.sizes[size].get("memory_gib")
     return None if stated is None else round(float(stated) * BYTES_PER_GIB)
 
 
@@ -177,7 +181,10 @@ def _size(
         # The host's memory says nothing of what its cores can train in time.
         return default if default in meant or not meant else meant[0]
     room = device.memory_total_bytes - RESERVE_BYTES
-    needed = {name: memory_needed_bytes(info, _recipe(info, name, asked)) or 0 for name in meant}
+    needed = {}
+    for name in meant:
+        planned = memory_needed_bytes(info, _recipe(info, name, asked))
+        needed[name] = (_stated_bytes(info, name) or 0) if planned is None else planned
     fitting = [name for name in meant if needed[name] <= room]
     if fitting:
         return max(fitting, key=needed.__getitem__)

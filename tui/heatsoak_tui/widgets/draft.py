@@ -9,6 +9,7 @@ from heatsoak.errors import HeatsoakError
 from heatsoak.launch import catalog
 from heatsoak.recorder.plan import Plan
 from heatsoak.steady_state.protocols import PROTOCOLS
+from heatsoak.units import BYTES_PER_GIB
 
 if TYPE_CHECKING:
     from heatsoak.launch.catalog import WorkloadInfo
@@ -185,13 +186,11 @@ class Draft:
             self.set_field(one.key, max(1, one.value * 2 if step > 0 else one.value // 2))
 
     def memory_needed_gib(self) -> float | None:
-        """What the size needs with its own recipe; None where nobody said."""
+        """What the recipe needs by the memory planner; None where nobody can say."""
         recipe = self.recipe()
         info = catalog.workloads().get(recipe.workload) if recipe else None
-        if recipe is None or info is None or set(self.options) - {"size"}:
-            return None
-        needed: float | None = info.sizes.get(recipe.size, {}).get("memory_gib")
-        return needed
+        needed = catalog.memory_needed_bytes(info, recipe) if recipe and info else None
+        return None if needed is None else needed / BYTES_PER_GIB
 
     def plan(self) -> Plan:
         """What the recorder is asked for."""
