@@ -174,7 +174,8 @@ def _keep(arguments: argparse.Namespace) -> int:
     if not own.inputs:
         raise UsageError("you have set no prices; see `heatsoak prices set --help`")
     annotate(path, "prices", to_plain(own))
-    say(f"your {len(own.inputs)} prices are stored in {path}")
+    count = len(own.inputs)
+    say(f"{count} price{'s are' if count > 1 else ' is'} stored in {path}")
     return 0
 
 
