@@ -100,3 +100,23 @@ def test_a_card_that_cannot_be_read_is_told_beside_those_that_can(nvml):
     ids = [device["device_id"] for device in json.loads(done.stdout)["devices"]]
     assert ids == ["0", "cpu"]
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_doctor_says_the_same_sentence_and_looks_at_the_rest(driver, case):
+    scenario, words = CASES[case]
+    done = driver(scenario).heatsoak("doctor", "--quick", "--json")
+    assert done.returncode == 0
+    assert done.stderr == ""
+    findings = json.loads(done.stdout)["findings"]
+    told = [finding for finding in findings if words in f"{finding['title']} {finding['text']}"]
+    assert len(told) == 1
+    assert told[0]["severity"] == ("info" if scenario is None else "warning")
+    assert any(finding["device_id"] == "cpu" for finding in findings)
+
+
+def test_the_doctor_is_asked_for_a_card_that_cannot_be_used(driver):
+    done = driver(CASES["library without driver"][0]).heatsoak("doctor", "--quick", "-d", "0")
+    assert done.returncode == 5
+    assert CASES["library without driver"][1] in " ".join((done.stdout + done.stderr).split())
+    assert "Traceback" not in done.stderr
