@@ -88,6 +88,26 @@ def test_a_context_beyond_the_models_own_is_said(capsys):
         assert ("longer than the 4\u2009096 it was trained for" in text) is is_said
 
 
+def test_the_article_is_corrected_where_a_user_would_rely_on_it(capsys):
+    said = {}
+    for words in ("", "--method qlora", "--model llama-2-7b"):
+        assert main(["fit", *words.split(), "--cards", "rtx-pro-5000-72"]) == 0
+        said[words] = "What holds: AdamW in mixed precision" in capsys.readouterr().out
+    assert said == {"": True, "--method qlora": False, "--model llama-2-7b": False}
+
+
+def test_a_card_whose_ecc_takes_memory_is_judged_with_it_too(capsys):
+    words = "--model llama-2-7b --method full-bf16 --context 1024 --cards rtx-6000-ada,l40s"
+    assert main(["fit", "--json", *words.split()]) == 0
+    ada, l40s = json.loads(capsys.readouterr().out)["verdicts"]
+    taken = ada["usable_bytes"] - ada["with_ecc"]["usable_bytes"]
+    assert taken / 2**20 == pytest.approx(49140 / 16, abs=1)
+    assert ada["with_ecc"]["headroom_bytes"] == ada["headroom_bytes"] - taken
+    assert l40s["with_ecc"] is None
+    assert main(["fit", *words.split()]) == 0
+    assert capsys.readouterr().out.count("with ECC switched on") == 1
+
+
 def test_an_id_that_ends_like_a_count_is_taken_whole(monkeypatch):
     cards = card_profiles()
     odd = {**cards, "my-gpu-2x4": cards["l40s"]}

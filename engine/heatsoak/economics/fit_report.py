@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from heatsoak.economics.memory_fit import plan_memory
+from heatsoak.economics.memory_fit import plan_in, plan_memory
 from heatsoak.economics.recipes import (
     fewest_cards,
     fitting_recipes,
@@ -76,9 +76,23 @@ def _entry(shape: ModelShape, training: Training, card: CardProfile, n: int) -> 
         "n": n,
         "shard": training.shard if n > 1 else "none",
         **plan_entry(plan),
+        "with_ecc": _with_ecc(plan, card),
         "largest_context": largest_context(shape, training, card, n),
         "largest_micro_batch": largest_batch(shape, training, card, n),
         "recipes": [_recipe_entry(one) for one in recipes],
+    }
+
+
+def _with_ecc(plan: MemoryPlan, card: CardProfile) -> dict[str, Any] | None:
+    """The verdict once ECC is switched on; None where that takes no memory, or is on already."""
+    total = card.memory_with_ecc_bytes
+    if total is None or total == card.memory_total_bytes:
+        return None
+    corrected = plan_in(plan.peak, total)
+    return {
+        "verdict": corrected.verdict,
+        "usable_bytes": corrected.usable_bytes,
+        "headroom_bytes": corrected.headroom_bytes,
     }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from typing import TYPE_CHECKING, Any
 
 from heatsoak.units import BYTES_PER_GIB
@@ -13,9 +14,10 @@ if TYPE_CHECKING:
 
 Data = dict[str, Any]
 PARTS = ("weights", "gradients", "states", "activations", "logits", "temporaries")
+TEXT_WIDTH = 100
 RULE = (
-    "Recipes stand in the order of what they give up: all weights before adapters, the optimizer "
-    "on the card before the host,\nAdamW before Adafactor, more bytes of precision before fewer."
+    "Recipes stand in the order of what they give up: all weights before adapters, the optimizer\n"
+    "on the card before the host, AdamW before Adafactor, more bytes of precision before fewer."
 )
 
 
@@ -37,6 +39,9 @@ def fit_text(report: Data, *, is_detailed: bool) -> str:
         lines.append(RULE)
     else:
         lines += [_overview(verdicts, report["cards_needed"]), "", _legend(training)]
+    for note in report["notes"]:
+        lines += ["", f"The article says: {note['says']}"]
+        lines += textwrap.wrap(f"What holds: {note['holds']} ({note['evidence']})", TEXT_WIDTH)
     return printable("\n".join(lines))
 
 
@@ -96,6 +101,9 @@ def _detail(entry: Data, needed: int | None) -> list[str]:
         f"{_left(entry['headroom_bytes'])}"
     )
     lines = [head]
+    if (corrected := entry["with_ecc"]) is not None:
+        usable = gibibytes(corrected["usable_bytes"])
+        lines.append(f"  with ECC switched on {corrected['verdict']}: {usable} usable")
     if entry["largest_context"] is not None:
         lines.append(
             f"  largest context {number(entry['largest_context'], 0)}, "

@@ -19,6 +19,10 @@ ORDER = 65
 HELP = "which cards hold a training, and what would fit the others"
 DEFAULT_MODEL = "llama-2-13b"
 MOST_CARDS = 1024
+CORRECTION = "states-of-13b"
+"""Of the archetypes' corrections, the one on the memory of a 13B model trained in full."""
+MOST_13B = (12e9, 14e9)
+MIXED_ADAMW = ("full-adamw", "full-adamw-fp32grad")
 EPILOG = """\
 methods: full-adamw (16 B a parameter), full-adamw-fp32grad (18), full-bf16 (8), full-8bit (6),
 full-8bit-fused (4: fused into the backward pass), full-adafactor (4), full-offload (2, and 16 to 27
@@ -82,6 +86,7 @@ def run(arguments: argparse.Namespace) -> int:
     is_listed = arguments.cards is not None
     cards = parse_cards(arguments.cards) if is_listed else every_card()
     report = fit_report(shape, training, cards, is_sharded=arguments.shard is None)
+    report["notes"] = corrections(shape, training)
     if arguments.json:
         print_json(report)
     else:
@@ -107,6 +112,21 @@ def training_of(arguments: argparse.Namespace) -> Training:
         shard=_one_of("shard", arguments.shard or "none", SHARDS),
         lora_rank=DEFAULT_LORA_RANK if arguments.lora_rank is None else arguments.lora_rank,
     )
+
+
+def corrections(shape: ModelShape, training: Training) -> list[dict[str, str]]:
+    """Where the article would be relied on for this training, and the evidence is against it."""
+    from heatsoak.profiles.archetypes import archetypes
+
+    if training.method not in MIXED_ADAMW or not MOST_13B[0] <= shape.parameters <= MOST_13B[1]:
+        return []
+    found = {
+        one.id: {"says": one.says, "holds": one.holds, "evidence": one.evidence}
+        for kind in archetypes().archetypes
+        for one in kind.corrections
+        if one.id == CORRECTION
+    }
+    return list(found.values())
 
 
 def _one_of(option: str, value: str, allowed: Collection[Any]) -> Any:  # noqa: ANN401
