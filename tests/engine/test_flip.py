@@ -150,7 +150,9 @@ def test_the_price_at_which_a_card_loses_is_that_of_equal_units_per_price():
     below = by_card["price:rtx-pro-6000-ws", "below"]
     assert below.value == pytest.approx(2899.0 * 11000.0 / 9402.0, rel=1e-6)
     text = flip_text(above, exact, "USD")
-    assert text.startswith(f"GeForce RTX 5090 above USD {equal:,.0f} (now USD 2,899): RTX PRO 6000")
+    assert text.startswith("GeForce RTX 5090 loses to RTX PRO 6000 Blackwell Workstation Edition")
+    assert text.endswith(f" above USD {equal:,.0f} (now USD 2,899)")
+    assert " wins below USD " in flip_text(below, exact, "USD")
 
 
 def test_with_intervals_the_answer_changes_where_a_difference_is_no_longer_shown():
@@ -193,7 +195,7 @@ def test_with_energy_counted_the_price_flips_where_the_cost_of_a_unit_is_equal()
     equal = (other - powers[0] / rates[0] * per_joule) * rates[0] * seconds
     assert above.value == pytest.approx(equal, rel=1e-6)
     assert equal < prices[1] * rates[0] / rates[1]  # The thirstier card may cost less.
-    assert "counting energy" in flip_text(above, offers, "USD")
+    assert "with the energy at your price" in flip_text(above, offers, "USD")
 
 
 def test_a_missing_price_says_below_which_it_would_win():

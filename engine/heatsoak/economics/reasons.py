@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING
 
 from heatsoak.economics.flip import named_training
-from heatsoak.economics.rules import LEAST_MIG, MUST_WORDS
+from heatsoak.economics.rules import LEAST_MIG, MUST_WORDS, TIER_WORDS
 from heatsoak.economics.words import (
     CRITERION_WORDS,
     amount,
@@ -43,7 +44,7 @@ def rule_text(archetype: Archetype, needs: Needs) -> str:
     count = require.cards_at_most
     wanted = ["one card" if count == 1 else f"at most {count} cards of a kind"]
     if require.tiers is not None:
-        wanted.append(" or ".join(tier.replace("_", " ") for tier in require.tiers))
+        wanted.append(" or ".join(TIER_WORDS[tier] for tier in require.tiers))
     if require.memory_gb is not None:
         low, high = require.memory_gb
         wanted.append(f"{low:g} GB" if low == high else f"{low:g} to {high:g} GB")
@@ -139,10 +140,8 @@ def because(choice: Choice) -> str:
 
 
 def enter_price(offer: Offer) -> str:
-    """The command that enters what is missing, or what is needed before."""
-    if offer.profile is None and offer.card == offer.name:
-        return "first a card profile of yours in the settings folder, cards/NAME.yaml"
-    return ENTER_PRICE.format(card=offer.card)
+    """The command that enters what is missing."""
+    return ENTER_PRICE.format(card=shlex.quote(offer.card))
 
 
 def _misses(candidate: Candidate) -> str:
@@ -160,7 +159,7 @@ def flip_text(flip: Flip, offers: Sequence[Offer], currency: str | None) -> str:
     """One change that would flip the recommendation, in one sentence without its end."""
     then = listed([cards.label for cards in flip.then], "or") or "none"
     name, _, rest = flip.input.partition(":")
-    counted = " counting energy" if flip.counts_energy else ""
+    counted = " with the energy counted" if flip.counts_energy else ""
     if name == "must":
         musts = listed([MUST_WORDS[must] for must in MUSTS if must in rest.split(",")],
                        "or" if flip.side == "with" else "and")  # fmt: skip
@@ -170,19 +169,32 @@ def flip_text(flip: Flip, offers: Sequence[Offer], currency: str | None) -> str:
     if flip.value is None:
         return then
     if name == "price":
-        card = next((offer.name for offer in offers if offer.card == rest), rest)
-        coin = currency or ""
-        now = "not entered" if flip.now is None else f"now {money(flip.now, coin)}"
-        text = f"{card} {flip.side} {money(flip.value, coin)}{counted} ({now}): {then}"
-        if flip.equal_at is not None and abs(flip.equal_at / flip.value - 1) > 1e-6:
-            text += f"; equal at {money(flip.equal_at, coin)}"
-        return text
+        return _price_flip(flip, rest, offers, currency or "")
     words = INPUT_WORDS[name]
     if name == "price_per_kwh":
         value, now = (money(x or 0.0, currency or "", 3) for x in (flip.value, flip.now))
     else:
         value, now = amount(flip.value), amount(flip.now or 0.0)
     return f"{words} {flip.side} {value}{counted} (now {now}): {then}"
+
+
+def _price_flip(flip: Flip, card: str, offers: Sequence[Offer], currency: str) -> str:
+    """`GeForce RTX 5090 loses to RTX PRO 6000 above USD 3,790 (now USD 2,899)`."""
+    name = next((offer.name for offer in offers if offer.card == card), card)
+    then = listed([cards.label for cards in flip.then], "or")
+    is_then = card in {cards.offer.card for cards in flip.then}
+    if is_then and len(flip.then) == 1:
+        what, end = f"{name} wins", ""
+    elif then and not is_then:
+        what, end = f"{name} loses to {then}", ""
+    else:
+        what, end = name, f": {then or 'none'}"
+    now = "not entered" if flip.now is None else f"now {money(flip.now, currency)}"
+    value = flip.value if flip.value is not None else 0.0
+    if flip.equal_at is not None and abs(flip.equal_at / value - 1) > 1e-6:
+        now += f"; equal at {money(flip.equal_at, currency)}"
+    energy = " with the energy at your price" if flip.counts_energy else ""
+    return f"{what} {flip.side} {money(value, currency)}{energy} ({now}){end}"
 
 
 def cautions(archetype: Archetype, choice: Choice, needs: Needs) -> Iterator[str]:
@@ -267,20 +279,29 @@ def glance(choice: Choice, currency: str | None) -> str:
         if choice.lacking == "units_per_price":
             return "no price: heatsoak prices set"
         return "no measured card has all it needs"
-    plan = choice.recommended[0].plan
-    if plan is not None:
-        cards = choice.recommended[0]
-        price = "" if cards.price is None else f"; {money(cards.price, currency or '')}"
-        each = f"{gib(plan.peak_bytes)} of {gib(plan.usable_bytes)}"
-        return f"{each} {'a card' if cards.n > 1 else 'used'}{price}"
+    cards = choice.recommended[0]
+    if cards.plan is not None:
+        used = gib(cards.plan.peak_bytes).removesuffix(" GiB")
+        holds = f"{used} of {gib(cards.plan.usable_bytes)}"
+        if cards.one is None:
+            return f"one card holds it: {holds}"
+        return f"{holds} a card; one alone needs {gib(cards.one.peak_bytes)}"
     step: Step | None = next(
         (s for s in choice.steps if s.outcome in ("decides", "no difference shown")), None
     )
     if step is None or step.values[0][1] is None:
         return "the only measured card that qualifies"
-    figure = criterion_figure(step.criterion, step.values[0][1], currency)
-    words = f"{figure} {criterion_unit(step.criterion, unit_of(choice), currency)}"
-    return f"no difference shown: {words}" if step.outcome == "no difference shown" else words
+    best, *rest = (
+        criterion_figure(step.criterion, estimate, currency)
+        for _, estimate in step.values
+        if estimate is not None
+    )
+    unit = criterion_unit(step.criterion, unit_of(choice), currency)
+    if not rest:
+        return f"the only one to qualify: {best} {unit}"
+    if step.outcome == "no difference shown":
+        return f"no difference shown: {best} and {rest[0]} {unit}"
+    return f"most {unit}: {best}, next {rest[0]}"
 
 
 def recommended_label(choice: Choice) -> str:

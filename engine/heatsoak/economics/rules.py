@@ -24,6 +24,11 @@ DRIVER_FAMILIES = "https://ai-infrastructure.net/driver-by-tier/"
 MUST_WORDS: dict[Must, str] = {
     "ecc": "ECC", "isv": "ISV-certified drivers", "support": "enterprise support", "mig": "MIG",
 }  # fmt: skip
+TIER_WORDS = {
+    "geforce": "GeForce", "pro_workstation": "professional workstation",
+    "datacenter_pcie": "data center PCIe", "datacenter_sxm": "data center SXM",
+}  # fmt: skip
+"""What a tier of cards is called."""
 LESS_IS_BETTER = frozenset({"set_price", "cards"})
 LEAST_MIG = 2
 """Instances that `--must mig` asks for: one would be the card itself."""
@@ -108,10 +113,10 @@ def _clauses(require: Require, cards: CardSet, needs: Needs, peak: Peak | None) 
 
 
 def _tier(tiers: tuple[str, ...], card: CardProfile | None) -> Clause:
-    wanted = f"a {' or '.join(tier.replace('_', ' ') for tier in tiers)} card"
+    wanted = f"a {' or '.join(TIER_WORDS[tier] for tier in tiers)} card"
     if card is None or card.tier is None:
         return Clause("tier", wanted, None, "not known what kind of card it is")
-    text = f"it is a {card.tier.replace('_', ' ')} card"
+    text = f"it is a {TIER_WORDS.get(card.tier, card.tier)} card"
     return Clause("tier", wanted, card.tier in tiers, text, (Evidence("reference", text),))
 
 
@@ -225,7 +230,7 @@ def _support(card: CardProfile | None, *, is_yours: bool) -> Clause:
         return Clause("support", wanted, None, "not known of this card", is_yours=is_yours)
     has = tier != "geforce"
     text = "enterprise driver branch and contracts" if has else "a consumer card: none"
-    evidence = Evidence("reference", f"{tier.replace('_', ' ')} card: {text}", DRIVER_FAMILIES)
+    evidence = Evidence("reference", f"{TIER_WORDS.get(tier, tier)} card: {text}", DRIVER_FAMILIES)
     return Clause("support", wanted, has, text, (evidence,), is_yours)
 
 

@@ -8,16 +8,17 @@ from typing_extensions import override
 
 from heatsoak.economics.cost import per_joule, per_price
 from heatsoak.economics.rules import MUST_WORDS
+from heatsoak.economics.words import listed
 from heatsoak_tui.format import DASH, fit, number, recipe_words, wrap
 from heatsoak_tui.widgets.advice_canvas import AdviceCanvas
-from heatsoak_tui.widgets.advice_sections import card_name, figure_text, measured_word, spaced
-from heatsoak_tui.widgets.canvas import Line, left_right, rule
+from heatsoak_tui.widgets.advice_sections import card_name, figure_text, measured_word
+from heatsoak_tui.widgets.canvas import Line, left_right, rule, width_of
 
 if TYPE_CHECKING:
     from heatsoak.economics.offers import Offer
     from heatsoak.session.advice import AdviceReport
 
-NAME = 30
+NAME = 24
 COLUMN = 16
 
 
@@ -39,7 +40,8 @@ class AdviceHeader(AdviceCanvas):
             ]
         lines = [self._title(report, width), self._columns(report, width)]
         lines += [_card(offer, width) for offer in report.measured]
-        lines += [[(f" ! {line}", "warn")] for line in _missing(report, width)]
+        for index, text in enumerate(_missing(report, width)):
+            lines.append([(f" {'!' if index == 0 else ' '} {text}", "warn")])
         return [*lines[: height - 1], rule(width)]
 
     def wanted_height(self, width: int) -> int:
@@ -55,14 +57,18 @@ class AdviceHeader(AdviceCanvas):
         for mark in report.measurements.marks:
             left += [(" ", "text"), (mark, "warn/strong")]
         what = " · ".join([workload.name, *recipe_words(workload.recipe)])
-        left += [("  which card for whom", "strong"), (f"  {what}", "muted")]
+        left.append(("  which card for whom", "strong"))
         musts = ", ".join(MUST_WORDS[must] for must in MUST_WORDS if must in self.view.musts)
         right: Line = [(f"must: {musts} ", "accent")] if musts else []
-        return left_right(left, right, width) if right else left
+        work: Line = [(f"  {what}", "muted")]
+        if width_of(left) + width_of(work) + width_of(right) < width:
+            left += work  # What was trained gives way to what the buyer insists on.
+        return left_right(left, right, width)
 
     def _columns(self, report: AdviceReport, width: int) -> Line:
-        unit, coin = report.measurements.workload.unit, report.currency or "price"
-        heads = [f"{unit}/s", "W", f"{unit}/J", coin, f"{unit}/s per {coin}"]
+        unit, coin = report.measurements.workload.unit, report.currency
+        per = f"{unit}/s per {coin}" if coin else "per price"
+        heads = [f"{unit}/s", "W", f"{unit}/J", coin or "price", per]
         where = measured_word(report.measurements.provenance)
         return [
             (f" {where:<{NAME}}", "muted"),
@@ -79,7 +85,7 @@ def _seen(cells: list[str], width: int) -> list[str]:
 
 def _room(width: int) -> int:
     columns = 5 if width >= NAME + 5 * COLUMN else 3
-    return min(COLUMN + 2, (width - NAME - 2) // columns)
+    return max(0, min(COLUMN + 2, (width - NAME - 2) // columns))
 
 
 def _card(offer: Offer, width: int) -> Line:
@@ -105,8 +111,10 @@ def _card(offer: Offer, width: int) -> Line:
 
 
 def _missing(report: AdviceReport, width: int) -> list[str]:
-    return [
-        line
-        for text in report.missing
-        for line in wrap(spaced(f"not entered: {text}"), width - 4, 2)
-    ]
+    """What to enter, in two lines at most."""
+    unpriced = [card_name(offer.name) for offer in report.measured if offer.price is None]
+    if unpriced:
+        text = f"no price of {listed(unpriced)}: heatsoak prices set CARD --invoice AMOUNT"
+    else:
+        text = "; ".join(f"not entered: {missing}" for missing in report.missing)
+    return wrap(text, width - 4, 2)

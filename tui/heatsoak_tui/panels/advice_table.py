@@ -8,7 +8,7 @@ from typing_extensions import override
 
 from heatsoak_tui.format import fit
 from heatsoak_tui.widgets.advice_canvas import AdviceCanvas
-from heatsoak_tui.widgets.advice_sections import spaced
+from heatsoak_tui.widgets.advice_sections import card_name, spaced
 from heatsoak_tui.widgets.canvas import WIDE
 
 if TYPE_CHECKING:
@@ -29,9 +29,11 @@ class AdviceTable(AdviceCanvas):
         report = self.view.report
         if report is None:
             return []
-        is_wide = width >= WIDE
+        head = 1 if width >= WIDE else 2
+        room = height // max(1, len(report.advice))
+        flips = max(1, room - head - (1 if room > head + 1 else 0))
         blocks = [
-            _block(advice, width, is_wide=is_wide, is_picked=index == self.view.cursor)
+            _block(advice, width, flips, is_picked=index == self.view.cursor)
             for index, advice in enumerate(report.advice)
         ]
         tall = max((len(block) for block in blocks), default=1)
@@ -44,28 +46,41 @@ class AdviceTable(AdviceCanvas):
         return lines
 
 
-def _block(advice: Advice, width: int, *, is_wide: bool, is_picked: bool) -> list[Line]:
+def _block(advice: Advice, width: int, most: int, *, is_picked: bool) -> list[Line]:
     role = BASIS_ROLES[advice.choice.basis]
+    why = spaced(card_name(advice.glance))
     name: Line = [
         (" ▸ " if is_picked else "   ", "accent"),
         (f"{fit(advice.archetype.name, NAME - 1):<{NAME}}", "accent" if is_picked else "text"),
     ]
-    flips = advice.flip_texts
-    more = f"  (+{len(flips) - 1})" if len(flips) > 1 else ""
-    flip = f"{flips[0]}{more}" if flips else _without_flips(advice)
-    indent = " " * (NAME + 3)
-    if is_wide:
-        card = f"{fit(advice.card, CARD - 2):<{CARD}}"
+    if width >= WIDE:
+        card = f"{fit(card_name(advice.card), CARD - 2):<{CARD}}"
         rest = width - NAME - CARD - 4
-        return [
-            [*name, (card, role), (fit(spaced(advice.glance), rest), "text")],
-            [(f"{indent}flips: ", "muted"), (fit(spaced(flip), width - NAME - 11), "muted")],
+        indent = NAME + 3
+        lines: list[Line] = [[*name, (card, role), (fit(why, rest), "text")]]
+    else:
+        indent = 5
+        lines = [
+            [*name, (fit(card_name(advice.card), width - NAME - 4), role)],
+            [
+                ("     why    ", "muted"),
+                (fit(why, width - 13), "text"),
+            ],
         ]
-    return [
-        [*name, (fit(advice.card, width - NAME - 4), role)],
-        [("     why    ", "muted"), (fit(spaced(advice.glance), width - 13), "text")],
-        [("     flips  ", "muted"), (fit(spaced(flip), width - 13), "muted")],
-    ]
+    texts = list(advice.flip_texts) or [_without_flips(advice)]
+    hidden = len(texts) - most
+    label = "flips  "
+    for text in texts[:most]:
+        more = f"  (+{hidden})" if hidden > 0 and text is texts[most - 1] else ""
+        room = width - indent - len(label) - len(more) - 1
+        lines.append(
+            [
+                (f"{'':{indent}}{label}", "muted"),
+                (fit(spaced(card_name(text)), room) + more, "muted"),
+            ]
+        )
+        label = " " * len(label)
+    return lines
 
 
 def _without_flips(advice: Advice) -> str:

@@ -35,8 +35,6 @@ class AdviceScreen(HeatsoakScreen):
     #advice-header { dock: top; height: 5; }
     #advice-table, #advice-detail { height: 1fr; }
     #advice-detail { display: none; }
-    .-open #advice-table { display: none; }
-    .-open #advice-detail { display: block; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up,k", "move(-1)", show=False, id="up", tooltip="Up"),
@@ -160,5 +158,6 @@ class AdviceScreen(HeatsoakScreen):
     def _show(self, *, is_open: bool) -> None:
         self.view.is_open = is_open
         self.view.scrolled = 0
-        self.set_class(is_open, "-open")
+        self.query_one(AdviceTable).display = not is_open
+        self.query_one(AdviceDetail).display = is_open
         self.call_after_refresh(self.repaint_panels)

@@ -52,10 +52,11 @@ def wrapped(text: str, width: int) -> list[str]:
         return []
     pieces = [
         word[start : start + width]
-        for word in spaced(text).split(" ")
+        for word in text.split(" ")
         for start in range(0, max(1, len(word)), width)
     ]
-    return wrap(" ".join(pieces), width, len(pieces))
+    # Thin spaces come last: a line may not be broken within a number.
+    return [spaced(line) for line in wrap(" ".join(pieces), width, len(pieces))]
 
 
 def card_name(name: str) -> str:
