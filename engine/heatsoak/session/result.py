@@ -76,7 +76,7 @@ def result_entry(
             "boost": None if boost is None else asdict(boost),
             "at_10_min": result.at_10_min,
             "at_20_min": result.at_20_min,
-            "throttle": None if result.numbers is None else dict(result.numbers.throttle_frac),
+            "throttle": None if result.numbers is None else _throttle(result.numbers),
         }
         | known
     )
@@ -214,6 +214,11 @@ def _figure(figure: Figure | None, unit: str) -> dict[str, Any] | None:
 
 def _known(value: float | None) -> float | None:
     return float(value) if value is not None and math.isfinite(value) else None
+
+
+def _throttle(numbers: Sustained) -> dict[str, float]:
+    """Shares of the window; a sum of many small shares must not come out above 1."""
+    return {reason: min(1.0, share) for reason, share in numbers.throttle_frac.items()}
 
 
 def _energy(numbers: Sustained, info: DeviceInfo) -> dict[str, Any]:

@@ -13,6 +13,8 @@ from heatsoak.steady_state.protocols import (
     ENERGY_GAP_FACTOR,
     HISTORY_BINS,
     SECONDS_PER_BIN,
+    SILENT_PERIODS,
+    SILENT_S,
 )
 
 if TYPE_CHECKING:
@@ -67,12 +69,20 @@ class Readings:
         """Enforced limit as last read."""
         self.stuck: set[str] = set()
         """Channels that are stuck now."""
+        self._taken = (0, 0.0, 0.0)
+        """How many readings were reduced, the first and the last instant."""
 
     def add(self, sample: DeviceSample) -> None:
         """Queue one reading; one that goes back in time is ignored."""
         if sample.t_s > self._last_t_s:
             self._last_t_s = sample.t_s
             self._pending.append(sample)
+
+    def is_silent(self, t_s: float) -> bool:
+        """Whether it has not answered for too long at `t_s`; a CPU without sensors does answer."""
+        count, first_s, last_s = self._taken
+        usual_s = (last_s - first_s) / max(1, count - 1)
+        return t_s - last_s > max(SILENT_S, SILENT_PERIODS * usual_s)
 
     def close_bin(self, k: int, origin_s: float, quiet: tuple[Array, Array]) -> None:
         """Reduce the queued readings of bin `k`.
@@ -91,6 +101,8 @@ class Readings:
         if not batch:
             return
         t = np.array([s.t_s for s in batch])
+        count, first_s, _ = self._taken
+        self._taken = (count + len(t), first_s if count else batch[0].t_s, batch[-1].t_s)
         values = np.array(
             [
                 [s.power_w for s in batch],

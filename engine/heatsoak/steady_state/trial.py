@@ -179,7 +179,8 @@ class Trial:
             is_holding=self._hold.start_bin is not None,
             is_late=is_late,
         )
-        is_pass = all(subject.tests and subject.blocking is None for subject in live)
+        silent = [s for s in live if s.readings.is_silent(self.at_s(self.end))]
+        is_pass = not silent and all(s.tests and s.blocking is None for s in live)
         self._hold.step(k, is_pass=is_pass)
         hold_bin = self._hold.start_bin
         self.is_holding = hold_bin is not None
@@ -189,6 +190,8 @@ class Trial:
             report, noise = self._gate.report_window(
                 self.job, live, self.window, hold_bin, self._epochs.start_bin, is_late=is_late
             )
+        if silent:
+            noise = f"{silent[0].info.device_id} does not answer"
         worst = max((s.worst.severity for s in live if s.worst), default=None)
         if worst is not None and report is None:
             self.left_s = time_left(worst, age_s, hold_left_s, most_s)
