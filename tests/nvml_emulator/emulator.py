@@ -119,7 +119,11 @@ class Nvml:
 
     def play(self, name: str, *more: str) -> None:
         """Answer by the scenario of that name in `scenarios/`, with more statements behind it."""
-        self.tell("\n".join([(SCENARIOS / f"{name}.scenario").read_text(), *more, ""]))
+        self.tell("\n".join([self.read(name), *more, ""]))
+
+    def read(self, name: str) -> str:
+        """The text of a scenario in `scenarios/`."""
+        return (SCENARIOS / f"{name}.scenario").read_text()
 
     @property
     def environment(self) -> dict[str, str]:
