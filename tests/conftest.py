@@ -19,6 +19,7 @@ def _load(name, path):
 
 
 nvml_emulator = _load("nvml_emulator", Path(__file__).parent / "nvml_emulator" / "emulator.py")
+doctor_machines = _load("doctor_machines", Path(__file__).parent / "doctor_machines.py")
 advised_sessions = _load("advised_sessions", Path(__file__).parent / "advised_sessions.py")
 
 

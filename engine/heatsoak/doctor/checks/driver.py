@@ -49,8 +49,8 @@ def refused_devices(machine: Machine) -> Iterator[Finding]:
     for device_id, why in machine.refused.items():
         text = why.removeprefix(f"device {device_id} ")  # It is named beside the sentence.
         yield Finding(
-            "device", "error", None if device_id == "default" else device_id, "cannot be used", text,
-            "no run can begin on it",
+            "device", "error", None if device_id == "default" else device_id, "cannot be used",
+            text, "no run can begin on it",
         )  # fmt: skip
     for device_id, why in machine.unreadable.items():
         yield Finding(

@@ -26,7 +26,7 @@ def logout(machine: Machine) -> Iterator[Finding]:
             "logout", "warning", None, "runs end at logout",
             "logind ends every process of yours when you log out (KillUserProcesses=yes)",
             "a run that you leave going on ends with your SSH session",
-            f"{lingers}start it with systemd-run --user --scope heatsoak run ...",
+            f"{lingers}start the run under systemd-run --user --scope",
         )  # fmt: skip
     else:
         yield ok("logout", "runs survive logout", "nothing ends a run when you log out")
