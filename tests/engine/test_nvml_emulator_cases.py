@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import fnmatch
 import random
+import re
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
@@ -161,3 +164,24 @@ def test_a12_throttling_is_a_share_of_the_window_and_no_single_event(every, is_f
     assert verdict.state == "steady"
     assert ("throttled" in verdict.flags) is is_flagged
     assert result.numbers.throttle_frac["sw_thermal_slowdown"] == pytest.approx(1 / every, rel=0.2)
+
+
+TESTS = Path(__file__).resolve().parents[1]
+CASES = {
+    *(f"A{n}" for n in range(1, 26)),
+    *(f"B{n}" for n in range(1, 7)),
+    *(f"C{n}" for n in range(1, 11)),
+    *(f"G{n}" for n in range(1, 4)),
+}
+
+
+def test_every_case_of_the_field_has_tests_that_exist():
+    table = (TESTS / "nvml_emulator" / "README.md").read_text().partition("## Cases")[2]
+    rows = dict(re.findall(r"^\| ([ABCG]\d+) \| .*? \| (.*) \|$", table, re.MULTILINE))
+    assert set(rows) == CASES
+    for case, cell in rows.items():
+        named = re.findall(r"`(\S+)::(\S+)`", cell)
+        assert named or cell.startswith("cannot apply: "), case
+        for file, pattern in named:
+            there = re.findall(r"^def (test_\w+)", (TESTS / file).read_text(), re.MULTILINE)
+            assert fnmatch.filter(there, pattern), f"{case}: {file}::{pattern}"

@@ -42,3 +42,34 @@ def test_what_is_wrong_is_found_and_nothing_else(nvml):
     users = {device: text for kind, device, _, text in seen["hidden-processes"] if kind == "users"}
     assert "3999999" in users["0"]
     assert "no process is listed" in users["1"]
+
+
+def test_c8_a_torch_without_kernels_for_the_card_is_found_before_the_run(nvml):
+    """`is_available()` is true there: the card, not torch, must be what is asked."""
+    nvml.play("one-card")
+    found = nvml.run(
+        """
+import json
+from dataclasses import replace
+from heatsoak.doctor import examine, look
+from heatsoak.doctor.machine import CardMeasures
+machine = look("0")
+
+def severities(architectures, problem=None):
+    stack = replace(machine.stack, torch="2.6.0", torch_cuda="12.4", architectures=architectures)
+    cards = tuple(replace(c, measures=CardMeasures(problem=problem)) for c in machine.cards)
+    findings = examine(replace(machine, stack=stack, cards=cards))
+    return {f.id: [f.severity, f.text] for f in findings if f.id in ("architectures", "kernel")}
+
+print(json.dumps([severities(("sm_80", "sm_90")), severities(("sm_90", "sm_120")),
+                  severities(("sm_90", "compute_90")),
+                  severities(("sm_120",), "no kernel image is available")]))
+"""
+    )
+    old, new, translated, broken = found
+    assert old["architectures"][0] == "error"
+    assert "no kernels for sm_120 (it has sm_80, sm_90)" in old["architectures"][1]
+    assert (new["architectures"][0], new["kernel"][0]) == ("ok", "ok")
+    assert translated["architectures"][0] == "warning"
+    assert broken["kernel"][0] == "error"
+    assert "no kernel image is available" in broken["kernel"][1]
