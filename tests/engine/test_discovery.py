@@ -58,7 +58,7 @@ def test_the_seed_reaches_the_cards():
         ("cpu,cpu", "named twice"),
         ("synthetic:rtx5090", "did you mean rtx-5090"),
         ("synthetic:voodoo-2", "known: a100-pcie-80"),
-        ("synthetic:rtx-5090+melt@3", "unknown fault"),
+        ("synthetic:rtx-5090+melt@3", "unknown word"),
     ],
 )
 def test_what_does_not_exist_is_refused_in_one_line_that_says_what_does(spec, words):

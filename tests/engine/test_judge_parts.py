@@ -125,6 +125,16 @@ def test_stalled_seconds_leave_the_flow_but_not_the_rate():
     assert job.bins.get("flow", 11, 12)[0] == pytest.approx(10.0)
 
 
+def test_a_counter_read_in_whole_steps_does_not_stall():
+    job = Throughput(0.0)
+    for t in range(200):
+        job.add_steps(float(t), 2048.0 * int(5.8 * t))
+    for k in range(18):
+        job.close_bin(k)
+    assert np.isfinite(job.bins.get("flow", 1, 18)).all()
+    assert job.bins.get("flow", 1, 18).mean() == pytest.approx(5.8 * 2048, rel=0.005)
+
+
 def test_a_restarted_counter_re_bases():
     job = Throughput(0.0)
     for t in range(61):

@@ -2,12 +2,14 @@
 
 import json
 import random
+from dataclasses import replace
 
 import pytest
 
 from heatsoak.errors import UsageError
 from heatsoak.session.importers import native_csv
 from heatsoak.session.rejudge import judge_file
+from heatsoak.session.rows import Batch, EventRow, PhaseRow, StepsRow
 from heatsoak.telemetry.discovery import open_devices
 
 HEADER = "t_s,device,power_w,energy_j,temperature_c,sm_clock_mhz,utilization_pct,units_done"
@@ -119,3 +121,62 @@ def test_an_unknown_protocol_is_refused(tmp_path):
     path = write(tmp_path / "a.csv", [(1, 5)], "t_s,power_w")
     with pytest.raises(UsageError, match="standard"):
         list(judge_file(path, "eternal"))
+
+
+def test_a_row_with_a_stamp_far_ahead_costs_only_itself(tmp_path):
+    rows = [(t, "x", 300 + t % 7, "", 50, 1000, 99, t * 10) for t in range(1, 1000)]
+    plain = only(write(tmp_path / "plain.csv", rows))
+    broken = [(1e9, *rows[0][1:]), *rows[:500], (4e9, *rows[500][1:]), *rows[500:]]
+    line = only(write(tmp_path / "broken.csv", broken))
+    assert line | {"file": plain["file"]} == plain
+    (log,) = native_csv.read(tmp_path / "broken.csv")
+    assert log.skipped_rows == 2
+    assert len(log.samples) == len(log.steps) == 999
+
+
+def record(sessions, path, batches, **meta):
+    writer = sessions.create(path, **meta)
+    for batch in batches:
+        writer.write(batch)
+    writer.close("not-steady")
+    return path
+
+
+def drifting(sessions, seconds):
+    """A rate that doubles: never steady."""
+    yield Batch({}, phases=(PhaseRow(0.0, "job-0", "train"),),
+                events=(EventRow(0.0, "start", "starts", job_id="job-0"),))  # fmt: skip
+    units = 0.0
+    for t in range(1, seconds):
+        units += 100 + t / 4
+        yield Batch({}, samples=(sessions.sample(float(t)),),
+                    steps=(StepsRow(float(t), "job-0", units, t, None),))  # fmt: skip
+
+
+def test_more_time_that_was_asked_for_counts_again(sessions, tmp_path):
+    batches = list(drifting(sessions, 400))
+    path = record(sessions, tmp_path / "a.heatsoak", batches, protocol="smoke")
+    assert "not steady after 4 min" in only(path)["reason"]
+    asked = EventRow(100.0, "extend", "60 s more", data={"seconds": 60.0})
+    batches[100] = replace(batches[100], events=(asked,))
+    path = record(sessions, tmp_path / "b.heatsoak", batches, protocol="smoke")
+    assert "not steady after 5 min" in only(path)["reason"]
+
+
+@pytest.mark.parametrize("state", ["lost", "failed", "interrupted"])
+def test_how_a_session_ended_is_said_again(sessions, tmp_path, state):
+    batches = list(drifting(sessions, 200))
+    end = replace(sessions.verdict(150.4, state=state), reason="as it was said")
+    batches[150] = replace(batches[150], verdicts=(end,))
+    line = only(record(sessions, tmp_path / "a.heatsoak", batches))
+    assert (line["state"], line["reason"]) == (state, "as it was said")
+
+
+def test_a_run_that_never_finished_a_unit_had_a_counter(sessions, tmp_path):
+    batches = [
+        replace(batch, steps=tuple(replace(row, units_done=0.0) for row in batch.steps))
+        for batch in drifting(sessions, 400)
+    ]
+    line = only(record(sessions, tmp_path / "a.heatsoak", batches, protocol="smoke"))
+    assert line["state"] == "failed"
+    assert "no-throughput" not in line["flags"]

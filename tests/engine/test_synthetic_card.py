@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from dataclasses import replace
 
 import pytest
 
@@ -11,8 +12,9 @@ from heatsoak.errors import UsageError
 from heatsoak.profiles.cards import card_profiles
 from heatsoak.telemetry.device import DeviceLostError
 from heatsoak.telemetry.sample import READINGS
+from heatsoak.telemetry.synthetic_spec import Fault, parse_spec
 from heatsoak.telemetry.thermal_model import STEP_S, ThermalModel
-from heatsoak.telemetry.vendors.synthetic import Fault, SyntheticCard, parse_spec
+from heatsoak.telemetry.vendors.synthetic import SyntheticCard
 
 
 def card(card_id="rtx-5090", *, ordinal=0, seed=1, faults=()):
@@ -106,7 +108,7 @@ def test_the_fan_comes_down_later_than_it_went_up():
     model.has_load = True
 
     def cap(frac, seconds):
-        model.clock_cap_frac = frac
+        model.parameters = replace(model.parameters, clock_cap_frac=frac)
         for _ in range(int(seconds / STEP_S)):
             model.step()
         return model.fan_pct, model.die_c
@@ -288,8 +290,8 @@ def test_specifications(text, name, count, faults):
         ("synthetic:", "name a card"),
         ("synthetic:rtx-5090x0", "between 1 and 64"),
         ("synthetic:rtx-5090x65", "between 1 and 64"),
-        ("synthetic:rtx-5090+melt@3", "unknown fault 'melt'"),
-        ("synthetic:rtx-5090+lost", "must read like"),
+        ("synthetic:rtx-5090+melt@3", "unknown word 'melt'"),
+        ("synthetic:rtx-5090+lost", "lost needs a time; it must read like lost@600"),
         ("synthetic:rtx-5090+lost@3:9", "takes no duration"),
         ("synthetic:rtx-5090+throttle@a", "must read like"),
     ],

@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from heatsoak.launch.job import LogLine, TimedRecord
-from heatsoak.progress import Done, Hello, Phase, Record, Steps
+from heatsoak.progress import Done, Failed, Hello, Phase, Record, Steps
 from heatsoak.telemetry.vendors.synthetic import SyntheticWork
 from heatsoak.units import BYTES_PER_GIB
 
@@ -21,7 +21,7 @@ class SyntheticJob:
     """Loads one synthetic card and reports what it did; its instants are session time."""
 
     failure: str | None = None
-    """Arithmetic does not fail."""
+    """Set when the card was told that its workload crashes; arithmetic alone does not fail."""
     stderr_tail: Sequence[str] = ()
 
     def __init__(self, card: SyntheticCard, recipe: Recipe, size: Mapping[str, Any]) -> None:
@@ -38,6 +38,7 @@ class SyntheticJob:
         self._t_s = 0.0
         self._records: list[TimedRecord] = []
         self._is_running = False
+        self._phase = "train"
 
     def start(self, t_s: float) -> None:
         """Put the load on the card, at session time `t_s`."""
@@ -47,16 +48,20 @@ class SyntheticJob:
         info = self._card.info
         facts = {"synthetic": True, "parameters": self._parameters}
         self._report(Hello(t_s, os.getpid(), self._card.unit, info.uuid, info.name, facts))
-        self._report(Phase(t_s, "train"))
+        self._report(Phase(t_s, self._phase))
 
     def poll(self, t_s: float) -> Sequence[TimedRecord]:
         """The counter as it stands at session time `t_s`, and what came before it."""
         if self._is_running:
+            crash_s = self._card.crash_s()
+            until_s = t_s if crash_s is None else min(t_s, crash_s)
             # At high speed a poll covers many session seconds: each gets its record.
-            for second in range(int(self._t_s) + 1, int(t_s) + 1):
-                if second < t_s:
+            for second in range(int(self._t_s) + 1, int(until_s) + 1):
+                if second < until_s:
                     self._count(float(second))
-            self._count(t_s)
+            self._count(until_s)
+            if until_s < t_s:
+                self._crash()
         records, self._records = self._records, []
         return records
 
@@ -90,8 +95,18 @@ class SyntheticJob:
         """Whether it puts no load on the card, and its last record was taken."""
         return not self._is_running and not self._records
 
+    def _crash(self) -> None:
+        self._is_running = False
+        self._card.stop_load(self._t_s)
+        self.failure = "the workload failed: the synthetic workload was told to crash"
+        self._report(Failed(self._t_s, "the synthetic workload was told to crash"))
+
     def _count(self, t_s: float) -> None:
         self._t_s = t_s
+        phase = "eval" if self._card.is_evaluating(t_s) else "train"
+        if phase != self._phase:
+            self._phase = phase
+            self._report(Phase(t_s, phase))
         units = self._card.units_done(t_s)
         self._report(Steps(t_s, units, self._steps(units), None))
 

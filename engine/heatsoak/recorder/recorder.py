@@ -385,6 +385,6 @@ class Recorder:
         if not 0 < seconds <= EXTEND_MAX_S:
             raise UsageError(f"extend takes more than 0 and at most {EXTEND_MAX_S:.0f} s")
         for track in self._tracks:
-            track.judge.extend(float(seconds))
+            track.judge.extend(float(seconds), t_s)
         self._pending.event(t_s, "extend", f"{seconds:g} s more before the time-out",
                             seconds=seconds)  # fmt: skip

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 VERDICT_EVERY_S = 10.0
 """Session seconds between two verdict rows of a device whose verdict does not change."""
+LATE_MOST_S = 30.0
+"""A job's records are waited for by as much as they have come late so far, but no longer."""
 LOST_WITHIN_S = 3.0
 """A lost card takes its workload with it; so long (real seconds) the loss may take to be seen
 before the workload's end is called a failure of its own."""
@@ -72,6 +74,12 @@ class Track:
         self.end_words: dict[str, str] = {}
         """Why a device's judgement ended other than by the judge, by device."""
         self.units_done: float | None = None
+        self._second = -1
+        """The last session second that has its row of progress."""
+        self._loss: float | None = None
+        """The newest loss that has no row yet."""
+        self._late_s = 0.0
+        """How late its records come."""
         self._written: dict[str, Verdict] = {}
         self._results: dict[str, ResultRow] = {}
         self._evidence = {device.device_id: Evidence(device) for device in devices}
@@ -89,6 +97,7 @@ class Track:
 
     def start(self, t_s: float, pending: Pending) -> None:
         """Start the job."""
+        self.judge.start(t_s)
         self.job.start(t_s)
         where = ", ".join(self.devices)
         text = f"{self.row.workload} {self.row.recipe.size} starts on {where}"
@@ -129,6 +138,7 @@ class Track:
     def poll(self, t_s: float, pending: Pending) -> None:
         """Take in what the job reported, printed and complained about."""
         for timed in self.job.poll(t_s):
+            self._late_s = max(self._late_s, min(t_s - timed.t_s, LATE_MOST_S))
             self._take(timed, pending)
         job_id = self.row.job_id
         for line in self.job.take_log():
@@ -142,7 +152,7 @@ class Track:
         """Judge."""
         if self.is_over:
             return
-        verdicts = self.judge.evaluate(t_s)
+        verdicts = self.judge.evaluate(t_s - self._late_s)
         for device_id, channels in self.judge.stuck().items():
             self._tell_stuck(t_s, device_id, channels, pending)
         self._take_verdicts(verdicts, pending)
@@ -203,9 +213,14 @@ class Track:
         job_id = self.row.job_id
         if isinstance(record, Steps):
             self.units_done = record.units_done
-            self.judge.add_steps(t_s, record.units_done)
-            row = StepsRow(t_s, job_id, record.units_done, record.steps_done, record.loss)
-            pending.step(row)
+            # The first of each second goes into the file, and the judge sees what the file holds:
+            # judged again, a session says what was said live.
+            self._loss = record.loss if record.loss is not None else self._loss
+            if int(t_s) > self._second:
+                self.judge.add_steps(t_s, record.units_done)
+                row = StepsRow(t_s, job_id, record.units_done, record.steps_done, self._loss)
+                pending.step(row)
+                self._second, self._loss = int(t_s), None
         elif isinstance(record, Phase):
             self.judge.add_phase(t_s, record.phase)
             pending.phases.append(PhaseRow(t_s, job_id, record.phase))

@@ -9,7 +9,7 @@ from typing import Any
 
 from heatsoak.recipe import Recipe
 from heatsoak.session.rows import EventRow, JobRow, LogRow, ResultRow, StepsRow
-from heatsoak.steady_state.verdict import Bound, Verdict
+from heatsoak.steady_state.verdict import Bound, Cycling, Verdict
 from heatsoak.telemetry.device import DeviceInfo
 from heatsoak.telemetry.sample import READINGS, DeviceSample
 
@@ -18,7 +18,7 @@ Values = tuple[Any, ...]
 SAMPLE_COLUMNS = ("t_s", "device_id", *READINGS)
 VERDICT_COLUMNS = (
     "t_s", "device_id", "state", "flags", "reason", "channels", "bounds", "blocked_by",
-    "window_start_s", "window_s", "frozen_at_s", "time_left_s",
+    "window_start_s", "window_s", "frozen_at_s", "time_left_s", "cycle",
 )  # fmt: skip
 _THROTTLE = SAMPLE_COLUMNS.index("throttle_reasons")
 _INFO_FIELDS = {f.name for f in fields(DeviceInfo)}
@@ -71,24 +71,28 @@ def sample_of(row: Values) -> DeviceSample:
 
 def verdict_values(verdict: Verdict) -> Values:
     """One row of `verdicts`."""
-    left = verdict.time_left_s
+    left, cycle = verdict.time_left_s, verdict.cycle
     return (
         verdict.t_s, verdict.device_id, verdict.state, "|".join(verdict.flags),
         to_text(verdict.reason),
         "|".join(verdict.channels), to_json([asdict(bound) for bound in verdict.bounds]),
         verdict.blocked_by, verdict.window_start_s, verdict.window_s, verdict.frozen_at_s,
         None if left is None else to_json(left),
+        None if cycle is None else to_json(asdict(cycle)),
     )  # fmt: skip
 
 
 def verdict_of(row: Values) -> Verdict:
-    """The verdict of a row of `verdicts`."""
-    named = dict(zip(VERDICT_COLUMNS, row, strict=True))
+    """The verdict of a row of `verdicts`; of an earlier version, it lacks the newest columns."""
+    named: dict[str, Any] = dict.fromkeys(VERDICT_COLUMNS) | dict(
+        zip(VERDICT_COLUMNS, row, strict=False)
+    )
     left = named["time_left_s"]
     named["flags"] = _split(named["flags"])
     named["channels"] = _split(named["channels"])
     named["bounds"] = tuple(Bound(**bound) for bound in json.loads(named["bounds"]))
     named["time_left_s"] = None if left is None else tuple(json.loads(left))
+    named["cycle"] = None if named["cycle"] is None else Cycling(**json.loads(named["cycle"]))
     return Verdict(**named)
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+import json
+from dataclasses import asdict, dataclass, field
 from heapq import merge
 from typing import TYPE_CHECKING, Any
 
@@ -10,19 +11,27 @@ from heatsoak.errors import UsageError
 from heatsoak.session import codec
 from heatsoak.session.access import check_is_file, reading
 from heatsoak.session.importers import native_csv
+from heatsoak.session.importers.native_csv import PHASE, SAMPLE, STEPS
 from heatsoak.session.queries import jobs_of
 from heatsoak.session.store import SQLITE_MAGIC
 from heatsoak.steady_state.judge import Judge
 from heatsoak.steady_state.protocols import PROTOCOLS
+from heatsoak.steady_state.times import in_time
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    import sqlite3
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
+    from heatsoak.session.rows import JobRow
     from heatsoak.steady_state.protocols import Protocol
     from heatsoak.steady_state.verdict import Figure, Result
     from heatsoak.telemetry.device import DeviceInfo
-    from heatsoak.telemetry.sample import DeviceSample
+
+END = 3
+"""Beside the kinds of what a row tells: a device or the job ended, for reasons of their own."""
+Told = tuple[float, int, Any]
+"""(t_s, kind, what)."""
 
 
 @dataclass(slots=True)
@@ -30,11 +39,13 @@ class Feed:
     """Everything one judge needs: a job and its devices."""
 
     devices: tuple[DeviceInfo, ...]
-    samples: Sequence[DeviceSample]
-    steps: Sequence[tuple[float, float]] = ()
-    """(t_s, units_done)"""
-    phases: Sequence[tuple[float, str]] = ()
-    """(t_s, phase)"""
+    told: Iterable[Told]
+    """What happened, in the order of time."""
+    has_counter: bool
+    start_s: float | None = None
+    """When the job began; None: with the first that was told."""
+    extensions: list[tuple[float, float]] = field(default_factory=list)
+    """(when more time was asked for, seconds)"""
     protocol: str = "standard"
     unit: str = "units"
     """What the counter counts."""
@@ -61,29 +72,28 @@ def judge_file(path: Path, protocol: str | None = None) -> Iterator[dict[str, An
 
 def judge(feed: Feed, protocol: Protocol) -> tuple[Result, ...]:
     """Feed a judge in the order of time until it is over or the readings end."""
-    one = Judge(protocol, feed.devices, has_counter=bool(feed.steps))
+    one = Judge(protocol, feed.devices, has_counter=feed.has_counter)
+    if feed.start_s is not None:
+        one.start(feed.start_s)
+    for asked_s, seconds in feed.extensions:
+        one.extend(seconds, asked_s)
     t_s = 0.0
-    for t_s, kind, row in merge(
-        _timed(feed.phases, 0), ((s.t_s, 1, s) for s in feed.samples), _timed(feed.steps, 2),
-        key=lambda item: item[:2],
-    ):  # fmt: skip
-        if kind == 0:
-            one.add_phase(*row)
+    for t_s, kind, what in feed.told:
+        if kind == PHASE:
+            one.add_phase(t_s, what)
             continue
-        if kind == 1:
-            one.add_sample(row)
-        else:
-            one.add_steps(*row)
         one.evaluate(t_s)
         if one.is_over:
             break
+        if kind == SAMPLE:
+            one.add_sample(what)
+        elif kind == STEPS:
+            one.add_steps(t_s, what)
+        else:
+            one.close(t_s, *what)
     else:
         one.finish(t_s)
     return one.results()
-
-
-def _timed(rows: Iterable[tuple[float, Any]], kind: int) -> Iterator[tuple[float, int, Any]]:
-    return ((row[0], kind, row) for row in rows)
 
 
 def _feeds(path: Path) -> Iterator[Feed]:
@@ -97,7 +107,7 @@ def _feeds(path: Path) -> Iterator[Feed]:
         yield from _session_feeds(path)
         return
     for log in native_csv.read(path):
-        yield Feed((log.info,), log.samples, log.steps, log.phases)
+        yield Feed((log.info,), log.told(), log.has_counter)
 
 
 def _session_feeds(path: Path) -> Iterator[Feed]:
@@ -109,24 +119,63 @@ def _session_feeds(path: Path) -> Iterator[Feed]:
             for info in [codec.device_of(text)]
         }
         for job in jobs_of(connection):
-            places = ",".join("?" * len(job.device_ids))
-            samples = connection.execute(
-                f"SELECT * FROM samples WHERE device_id IN ({places}) ORDER BY t_s, rowid",
-                job.device_ids,
-            )
-            key = (job.job_id,)
+            devices = tuple(infos[device_id] for device_id in job.device_ids)
+            (rows,) = connection.execute(
+                "SELECT count(*) FROM steps WHERE job_id = ?", (job.job_id,)
+            ).fetchone()
+            starts = connection.execute(
+                "SELECT min(t_s) FROM events WHERE kind = 'start' AND job_id = ?", (job.job_id,)
+            ).fetchone()
             yield Feed(
-                devices=tuple(infos[device_id] for device_id in job.device_ids),
-                samples=[codec.sample_of(row) for row in samples],
-                steps=connection.execute(
-                    "SELECT t_s, units_done FROM steps WHERE job_id = ? ORDER BY t_s", key
-                ).fetchall(),
-                phases=connection.execute(
-                    "SELECT t_s, phase FROM phases WHERE job_id = ? ORDER BY t_s, rowid", key
-                ).fetchall(),
+                devices,
+                _told(connection, job),
+                # A run of ours counts, also where nothing was ever finished; a log may not.
+                has_counter=rows > 0 or any(info.provenance != "imported" for info in devices),
+                start_s=starts[0],
+                extensions=_extensions(connection),
                 protocol=protocol,
                 unit=job.unit,
             )
+
+
+def _told(connection: sqlite3.Connection, job: JobRow) -> Iterator[Told]:
+    """What a session says of a job, as it was told to the judge that watched it."""
+
+    def stream(kind: int, query: str, owner: str) -> Iterator[Told]:
+        rows = connection.execute(f"SELECT {query} = ? ORDER BY t_s, rowid", (owner,))
+        for row in in_time(rows, lambda row: row[0]):
+            yield row[0], kind, codec.sample_of(row) if kind == SAMPLE else row[1]
+
+    return merge(
+        stream(PHASE, "t_s, phase FROM phases WHERE job_id", job.job_id),
+        stream(STEPS, "t_s, units_done FROM steps WHERE job_id", job.job_id),
+        *(stream(SAMPLE, "* FROM samples WHERE device_id", one) for one in job.device_ids),
+        _ends(connection, job),
+        key=lambda told: told[:2],
+    )
+
+
+def _ends(connection: sqlite3.Connection, job: JobRow) -> list[Told]:
+    """What ended the judgement from outside: a card that was lost, a workload that failed, a stop.
+
+    Of a lost card the others of its job are judged on; everything else ends the whole job.
+    """
+    places = ",".join("?" * len(job.device_ids))
+    rows = connection.execute(
+        "SELECT min(t_s), device_id, state, reason FROM verdicts "
+        f"WHERE state IN ('lost', 'failed', 'interrupted') AND device_id IN ({places}) "
+        "GROUP BY device_id, state ORDER BY 1",
+        job.device_ids,
+    )
+    return [
+        (t_s, END, (state, reason, device_id if state == "lost" else None))
+        for t_s, device_id, state, reason in rows
+    ]
+
+
+def _extensions(connection: sqlite3.Connection) -> list[tuple[float, float]]:
+    rows = connection.execute("SELECT t_s, data FROM events WHERE kind = 'extend' ORDER BY rowid")
+    return [(t_s, float(json.loads(data)["seconds"])) for t_s, data in rows]
 
 
 def _line(result: Result) -> dict[str, Any]:
@@ -138,6 +187,7 @@ def _line(result: Result) -> dict[str, Any]:
         "frozen_at_s": verdict.frozen_at_s,
         "window_start_s": verdict.window_start_s,
         "window_s": verdict.window_s,
+        "cycle": None if verdict.cycle is None else asdict(verdict.cycle),
     }
     for name in ("throughput", "power_w", "sm_clock_mhz", "temperature_c", "joules_per_unit"):
         line[name] = _figure(getattr(numbers, name) if numbers else None)

@@ -187,6 +187,7 @@ def _verdict(verdict: Verdict) -> dict[str, Any]:
         "blocked_by": verdict.blocked_by,
         "channels": list(verdict.channels),
         "reason": verdict.reason,
+        "cycle": None if verdict.cycle is None else asdict(verdict.cycle),
     }
 
 

@@ -13,6 +13,7 @@ UPGRADES: dict[int, tuple[str, ...]] = {
         "ALTER TABLE samples ADD COLUMN power_instant_w REAL",
         "ALTER TABLE samples ADD COLUMN memory_temperature_c REAL",
         "ALTER TABLE samples ADD COLUMN temperature_margin_c REAL",
+        "ALTER TABLE verdicts ADD COLUMN cycle TEXT",
     ),
 }
 """What makes a file of each earlier version one of the next, on a copy. New readings come last, so
@@ -106,7 +107,8 @@ CREATE TABLE verdicts (
   bounds TEXT NOT NULL,        -- JSON: channel, value, margin, unit, is_ok of each channel
   blocked_by TEXT,             -- the channel that keeps it from steady
   window_start_s REAL, window_s REAL, frozen_at_s REAL,
-  time_left_s TEXT             -- JSON: [low, high], null when nothing can be said
+  time_left_s TEXT,            -- JSON: [low, high], null when nothing can be said
+  cycle TEXT                   -- JSON: period_s, channel, swing, unit of a cycle, null without one
 );
 
 CREATE TABLE results (

@@ -253,7 +253,11 @@ def _interrupt(connection: sqlite3.Connection) -> bool:
             end = replace(
                 last, t_s=t_s, state="interrupted", reason=text, blocked_by=None, time_left_s=None
             )
-            many(connection, "verdicts", [codec.verdict_values(end)])
+            # The file may be of an earlier version, whose rows lack the newest columns.
+            known = len(connection.execute("PRAGMA table_info(verdicts)").fetchall())
+            values = codec.verdict_values(end)[:known]
+            places = ",".join("?" * known)
+            connection.execute(f"INSERT INTO verdicts VALUES ({places})", values)
     set_meta(connection, {"state": "interrupted", "end_reason": text})
     many(connection, "events", [codec.event_values(EventRow(t_s, "end", text))])
     return True

@@ -53,6 +53,11 @@ class Table:
         if self.first <= row < self.end:
             self._data[self._index[column], row - self.first] = value
 
+    def set_row(self, row: int, values: tuple[float, ...]) -> None:
+        """Set all columns of a row that is kept, in the order of the columns."""
+        if self.first <= row < self.end:
+            self._data[: len(values), row - self.first] = values
+
     def put(self, column: str, start: int, values: Array) -> None:
         """Set consecutive cells from row `start`; rows not kept are ignored."""
         skip = max(0, self.first - start)
@@ -66,7 +71,11 @@ def nan_median(values: Array) -> Array:
     width = values.shape[-1]
     if width == 0:
         return np.full(values.shape[:-1], np.nan)
-    ordered = np.sort(values, axis=-1).reshape(-1, width)
+    ordered = np.sort(values, axis=-1)
+    if not np.isnan(ordered[..., -1]).any():  # NaN sorts last: there is none.
+        whole: Array = 0.5 * (ordered[..., (width - 1) // 2] + ordered[..., width // 2])
+        return whole
+    ordered = ordered.reshape(-1, width)
     count = np.isfinite(ordered).sum(axis=-1)
     rows = np.arange(len(ordered))
     low = ordered[rows, np.maximum(count - 1, 0) // 2]
@@ -77,8 +86,17 @@ def nan_median(values: Array) -> Array:
 
 def nan_mean(values: Array) -> float:
     """Mean of the finite values, NaN without any."""
+    total = float(np.add.reduce(values))
+    if total - total == 0.0 and values.size:  # Finite, so is every value.
+        return total / values.size
     finite = values[np.isfinite(values)]
     return float(np.add.reduce(finite)) / finite.size if finite.size else float("nan")
+
+
+def nan_sum(values: Array) -> float:
+    """Sum of the finite values, 0 without any."""
+    total = float(np.add.reduce(values))
+    return total if total - total == 0.0 else float(np.add.reduce(values[np.isfinite(values)]))
 
 
 def last(values: Array, n: int) -> Array:

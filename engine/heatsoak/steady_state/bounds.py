@@ -21,15 +21,13 @@ from heatsoak.steady_state.protocols import (
     SENSITIVITY_MARGIN_FRAC,
     SLOW_RATE_PCT,
     VETO_SES,
+    VETOED,
 )
 from heatsoak.steady_state.verdict import Bound, Channel
 
 if TYPE_CHECKING:
     from heatsoak.steady_state.drift import Drift
     from heatsoak.steady_state.protocols import Protocol
-
-_VETOED = 1.05
-"""A veto counts at least as a bound this much over its margin."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +44,9 @@ class Test:
 
     @property
     def severity(self) -> float:
-        """Bound over margin, at least `_VETOED` when it fails."""
+        """Bound over margin, at least `VETOED` when it fails."""
         ratio = self.bound.value / self.bound.margin
-        return ratio if self.bound.is_ok else max(ratio, _VETOED)
+        return ratio if self.bound.is_ok else max(ratio, VETOED)
 
 
 @dataclass(frozen=True, slots=True)

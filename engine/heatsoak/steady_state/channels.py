@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from heatsoak.steady_state.bins import last, nan_mean, nan_median
+from heatsoak.steady_state.bins import last, nan_mean, nan_median, nan_sum
 from heatsoak.steady_state.bounds import Row, Rules, Test
 from heatsoak.steady_state.cycles import Cycle, find_cycle, view
 from heatsoak.steady_state.drift import fit, time_constants
@@ -27,6 +27,7 @@ from heatsoak.steady_state.protocols import (
     SENSITIVITY_SKIP_BINS,
     STALL_MAX_SHARE,
     THERMAL_DUTY,
+    THROTTLED_DUTY,
     VALID_SHARE,
 )
 from heatsoak.steady_state.sensitivity import per_degree_pct
@@ -48,6 +49,10 @@ _FLOORS: dict[Channel, float] = {
     "temperature": FLOOR_C,
     "fan": FLOOR_POINTS,
 }
+_NEIGHBOURS = np.arange(HAMPEL_HALF_BINS, 2 * HAMPEL_HALF_BINS + 1)[:, None] + np.arange(
+    2 * HAMPEL_HALF_BINS + 1
+)
+"""Of the newest bins that may still be outliers: each with those around it."""
 _CURVED = ("temperature", "power", "clock")
 """Channels whose second half of the window is also judged alone."""
 
@@ -68,11 +73,12 @@ class Series:
 def relative(values: Array, outlier: Array | None = None) -> Array | None:
     """Values in percent of their mean, without outliers; None where too few are valid."""
     finite = np.isfinite(values)
-    if not finite.size or finite.mean() < VALID_SHARE:
+    count = int(np.add.reduce(finite))
+    if not values.size or count < VALID_SHARE * values.size:
         return None
     if outlier is not None:
         is_out = finite & (outlier > 0)
-        if is_out.sum() <= HAMPEL_MAX_SHARE * finite.sum():
+        if 0 < np.add.reduce(is_out) <= HAMPEL_MAX_SHARE * count:
             values = np.where(is_out, np.nan, values)
     mean = nan_mean(values)
     if not mean > 0:
@@ -117,9 +123,9 @@ def window_series(
 
 def _stalls_too_much(job: Throughput, start: int, end: int) -> bool:
     """Whether what looks like stalls is so much of the window that it is the signal."""
-    active = np.nansum(job.bins.get("active", start, end))
-    flow = np.nansum(job.bins.get("active_flow", start, end))
-    return bool(active > 0 and flow < (1.0 - STALL_MAX_SHARE) * active)
+    active = nan_sum(job.bins.get("active", start, end))
+    flow = nan_sum(job.bins.get("active_flow", start, end))
+    return active > 0 and flow < (1.0 - STALL_MAX_SHARE) * active
 
 
 def run_tests(
@@ -169,7 +175,7 @@ def run_tests(
             rules.test(
                 row,
                 leads=leads,
-                limit_c=None if owner.is_throttled else owner.info.temperature_limit_c,
+                limit_c=None if owner.is_throttled else owner.readings.temperature_limit_c,
                 fan_max_pct=owner.info.fan_max_pct,
                 per_degree_pct=owner.per_degree_pct if series.channel == "temperature" else None,
             )
@@ -223,6 +229,27 @@ def search_cycle(
     )
 
 
+def fast_throttle(subjects: Sequence[Subject], start: int, end: int) -> Cycle | None:
+    """The cycle of a throttle that comes and goes faster than bins can show, or None.
+
+    Told by single readings of the clock, and only where a thermal slowdown was named for a part
+    of bins `start` to `end`: what else moves within seconds are steps of the training.
+    """
+    found: list[Cycle] = []
+    for subject in subjects:
+        duty = nan_mean(subject.readings.bins.get("thermal", start, end))
+        clocks = subject.readings.clocks
+        if not THROTTLED_DUTY < duty < 1.0 - THROTTLED_DUTY or len(clocks) < 2:
+            continue
+        scaled = relative(np.array([mhz for _, mhz in clocks]))
+        cycle = find_cycle({"clock": scaled}) if scaled is not None else None
+        if cycle is not None:
+            reading_s = (clocks[-1][0] - clocks[0][0]) / (len(clocks) - 1)
+            bins = cycle.period_bins * reading_s / BIN_S
+            found.append(replace(cycle, period_bins=bins))
+    return max(found, key=lambda cycle: cycle.swing, default=None)
+
+
 def newest_thermal(subjects: Sequence[Subject], k: int) -> Array:
     """The newest `SPAN_BINS` of thermal slowdown, one row per device that reports reasons."""
     rows = [
@@ -247,7 +274,7 @@ def mark_outliers(job: Throughput | None, subjects: Sequence[Subject], k: int) -
     first, span = k - 3 * half, 3 * half + 1
     tail = np.array([last(table.get(name, first, k + 1), span) for table, name, _ in tables])
     padded = np.concatenate([tail, np.full((len(tables), half), np.nan)], axis=1)
-    around = np.lib.stride_tricks.sliding_window_view(padded, 2 * half + 1, axis=1)[:, half:]
+    around = padded[:, _NEIGHBOURS]
     values = tail[:, 2 * half :]
     middle = nan_median(around)
     spread = nan_median(np.abs(around - middle[..., None]))

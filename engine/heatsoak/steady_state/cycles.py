@@ -23,6 +23,7 @@ from heatsoak.steady_state.protocols import (
     CYCLE_SWING,
     CYCLE_WINDOWS,
 )
+from heatsoak.steady_state.verdict import Cycling
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -42,9 +43,10 @@ class Cycle:
     """From low to high, in percent of the mean, or °C."""
 
     @property
-    def period_s(self) -> float:
-        """Length of one cycle as bins show it."""
-        return self.period_bins * BIN_S
+    def told(self) -> Cycling:
+        """The cycle as a verdict tells it."""
+        unit = "°C" if self.channel == "temperature" else "%"
+        return Cycling(self.period_bins * BIN_S, self.channel, self.swing, unit)
 
 
 def autocorrelation(values: Array) -> Array:
@@ -52,8 +54,11 @@ def autocorrelation(values: Array) -> Array:
     n = values.size
     finite = np.isfinite(values)
     x = np.arange(n, dtype=np.float64)
-    slope, level = np.polyfit(x[finite], values[finite], 1)
-    rest = np.where(finite, values - slope * x - level, 0.0)
+    count = int(np.add.reduce(finite))
+    at = np.where(finite, x - np.add.reduce(x, where=finite) / count, 0.0)
+    rest = np.where(finite, values, 0.0)
+    rest = np.where(finite, values - np.add.reduce(rest) / count, 0.0)
+    rest -= at * (float(at @ rest) / max(float(at @ at), 1e-300))
     power = np.abs(np.fft.rfft(rest, 2 * n)) ** 2
     sums = np.fft.irfft(power)[:n]
     acf: Array = sums / max(float(sums[0]), 1e-300) * n / (n - x)

@@ -17,6 +17,7 @@ from heatsoak.steady_state.protocols import (
     EPOCH_CYCLE_S,
     EPOCH_JUMP_FRAC,
     EPOCH_JUMP_MADS,
+    EPOCH_LEAST_BINS,
     EPOCH_MAX_RESETS,
     EPOCH_MAX_RESETS_S,
     THERMAL_DUTY,
@@ -26,7 +27,6 @@ from heatsoak.steady_state.protocols import (
 if TYPE_CHECKING:
     from heatsoak.steady_state.bins import Array
 
-_LEAST_BEFORE = 6
 SPAN_BINS = EPOCH_BEFORE_BINS + EPOCH_AFTER_BINS
 
 
@@ -79,7 +79,7 @@ class Epochs:
     def _jump(self, k: int, series: Array) -> Reset | None:
         age = k + 1 - self.start_bin
         usable = min(EPOCH_BEFORE_BINS, age - EPOCH_AFTER_BINS)
-        if usable < _LEAST_BEFORE or series.size == 0:
+        if usable < EPOCH_LEAST_BINS or series.size == 0:
             return None
         before = series[:, EPOCH_BEFORE_BINS - usable : EPOCH_BEFORE_BINS]
         after = series[:, EPOCH_BEFORE_BINS:]
@@ -90,7 +90,7 @@ class Epochs:
         with np.errstate(invalid="ignore"):
             limit = np.maximum(EPOCH_JUMP_FRAC * np.abs(level), EPOCH_JUMP_MADS * spread)
             jumped = (
-                (np.isfinite(before).sum(axis=1) >= _LEAST_BEFORE)
+                (np.isfinite(before).sum(axis=1) >= EPOCH_LEAST_BINS)
                 & (np.all(off > 0, axis=1) | np.all(off < 0, axis=1))
                 & (np.abs(new - level) > limit)
             )

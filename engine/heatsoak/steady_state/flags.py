@@ -10,11 +10,13 @@ import numpy as np
 from heatsoak.steady_state.bins import nan_mean
 from heatsoak.steady_state.channels import HARDWARE
 from heatsoak.steady_state.protocols import (
+    BARE_BINS,
     CAPPED_DUTY,
     EXTERNAL_CAP_FRAC,
     IDLE_BINS,
     IDLE_POWER_FRAC,
     IDLE_UTILIZATION_PCT,
+    STARVED_UTILIZATION_PCT,
     THROTTLED_DUTY,
     UNSATURATED_FRAC,
 )
@@ -60,9 +62,18 @@ def power_flags(readings: Readings, start: int, end: int) -> list[Flag]:
         flags.append("throttled")
     if capped > CAPPED_DUTY:
         flags.append("external-cap" if share < EXTERNAL_CAP_FRAC else "power-capped")
-    elif share < UNSATURATED_FRAC and not thermal > THROTTLED_DUTY:
+    elif not thermal > THROTTLED_DUTY and (
+        share < UNSATURATED_FRAC or is_starved(readings, start, end)
+    ):
         flags.append("unsaturated")
     return flags
+
+
+def is_starved(readings: Readings, start: int, end: int) -> bool:
+    """Whether a card waits for its workload a good part of the time (a host CPU has other work)."""
+    if readings.info.kind == "cpu":
+        return False
+    return nan_mean(readings.bins.get("utilization", start, end)) < STARVED_UTILIZATION_PCT
 
 
 def is_headroom_unknown(subject: Subject) -> bool:
@@ -71,7 +82,7 @@ def is_headroom_unknown(subject: Subject) -> bool:
     return (
         "temperature" not in seen
         and "fan" not in seen
-        and subject.info.temperature_limit_c is None
+        and subject.readings.temperature_limit_c is None
         and subject.readings.power_limit_w is None
     )
 
@@ -79,7 +90,7 @@ def is_headroom_unknown(subject: Subject) -> bool:
 def is_bare(readings: Readings, end: int) -> bool:
     """Whether the device has lately reported no hardware channel at all."""
     bins = readings.bins
-    return not any(np.isfinite(bins.get(name, end - 60, end)).any() for name in HARDWARE)
+    return not any(np.isfinite(bins.get(name, end - BARE_BINS, end)).any() for name in HARDWARE)
 
 
 def is_idle(readings: Readings, end: int) -> bool:

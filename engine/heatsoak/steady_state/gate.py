@@ -22,7 +22,7 @@ from heatsoak.steady_state.protocols import (
     WANDER_SKIP_BINS,
 )
 from heatsoak.steady_state.sustained import half_width_pct
-from heatsoak.steady_state.wander import wander_pct
+from heatsoak.steady_state.wander import run_up, wander_pct
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -150,7 +150,9 @@ class Gate:
             for subject in subjects
             if "clock" in subject.channels
         ]
-        return wander_pct(rate, np.mean(clocks, axis=0) if clocks else None)
+        skip = run_up(rate)
+        clock = np.mean(clocks, axis=0)[skip:] if clocks else None
+        return wander_pct(rate[skip:], clock)
 
     def widest(
         self, job: Throughput | None, subjects: Sequence[Subject], window: tuple[int, int]

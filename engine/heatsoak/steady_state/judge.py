@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING
 from heatsoak.steady_state import flags, reasons, sustained
 from heatsoak.steady_state.aftermath import Watch
 from heatsoak.steady_state.epoch import SPAN_BINS
-from heatsoak.steady_state.protocols import BIN_S, GAP_BINS, LATE_S, READING_AT_S, Protocol
+from heatsoak.steady_state.protocols import (
+    BIN_S,
+    GAP_BINS,
+    LATE_S,
+    MOST_UNITS,
+    READING_AT_S,
+    STILL_AT_TIME_OUT_S,
+    Protocol,
+)
 from heatsoak.steady_state.trial import Bins, Trial
 from heatsoak.steady_state.verdict import Result, State, Verdict
 
@@ -19,18 +27,14 @@ if TYPE_CHECKING:
     from heatsoak.telemetry.device import DeviceInfo
     from heatsoak.telemetry.sample import DeviceSample
 
-_MOST_UNITS = 1e18
-"""A counter beyond is no counter."""
-_STILL_AT_TIME_OUT_S = 60.0
-"""A counter that has stood still for so long when the time is up did not merely hiccup."""
-
 
 class Judge:
     """Judges one job and its devices.
 
-    Feed it in the order things happened; `evaluate` may be called at any time and as often as one
-    likes: real work is done once per closed bin, with exactly what was known by then, so verdicts
-    depend neither on how the feed was cut nor on when `evaluate` was called.
+    Feed it in the order things happened; `evaluate(t_s)` says that everything before `t_s` was fed,
+    and may be called as often as one likes: real work is done once per closed bin, with exactly
+    what had happened by then, so verdicts depend neither on how the feed was cut nor on when
+    `evaluate` was called.
     """
 
     def __init__(
@@ -50,14 +54,19 @@ class Judge:
         """Of an origin at 0 s until the first instant is heard of."""
         self._origin_s: float | None = None
         self._by_id = {s.info.device_id: s for s in self._trial.subjects}
-        self._extra_s = 0.0
+        self._extensions: list[tuple[float, float]] = []
+        """(when they were asked for, seconds)"""
         self._watch: Watch | None = None
         self._is_closed = False
         self._noise = ""
         self._verdicts: tuple[Verdict, ...] = ()
-        self._say("warming", 0.0, reasons.before_progress(None, counts=has_counter))
+        self._say("warming", 0.0, self._trial.early_words())
 
     # -- what goes in --------------------------------------------------------------------------
+
+    def start(self, t_s: float) -> None:
+        """The run begins at `t_s`; without this, at the first instant heard of."""
+        self._is_time(t_s)
 
     def add_sample(self, sample: DeviceSample) -> None:
         """One reading; of a device that is not judged, or without a finite time, it is ignored."""
@@ -68,7 +77,7 @@ class Judge:
 
     def add_steps(self, t_s: float, units_done: float) -> None:
         """The job's cumulative counter at an instant."""
-        if self._is_time(t_s) and 0 <= units_done <= _MOST_UNITS and self._trial.job is not None:
+        if self._is_time(t_s) and 0 <= units_done <= MOST_UNITS and self._trial.job is not None:
             self._trial.job.add_steps(t_s, units_done)
 
     def add_phase(self, t_s: float, phase: str) -> None:
@@ -76,9 +85,9 @@ class Judge:
         if self._is_time(t_s) and self._trial.job is not None:
             self._trial.job.add_phase(t_s, phase)
 
-    def extend(self, seconds: float) -> None:
-        """Give the run more time before it ends `not-steady`."""
-        self._extra_s += seconds
+    def extend(self, seconds: float, t_s: float = 0.0) -> None:
+        """Give the run more time before it ends `not-steady`, asked for at `t_s`."""
+        self._extensions.append((t_s, seconds))
 
     def _is_time(self, t_s: float) -> bool:
         """Whether `t_s` is an instant of the run; the first one heard of begins it."""
@@ -127,6 +136,7 @@ class Judge:
         """The verdicts at `t_s`, one per device; the same objects until the next bin closes."""
         if not self._is_time(t_s) or self._origin_s is None:
             return self._verdicts
+        before = self._trial.end
         end = int((t_s - LATE_S - self._origin_s) // BIN_S)
         if end - self._trial.end > GAP_BINS:
             self._trial.skip_to(end - SPAN_BINS)
@@ -134,14 +144,22 @@ class Judge:
             self._trial.close_bin()
             self._judge()
             self._note_end()
+        if self._trial.load_bin is None and self._trial.end == before and self._trial.live():
+            self._say_early(t_s)
         return self._verdicts
+
+    def _say_early(self, t_s: float) -> None:
+        """Before any bin tells of progress, say what was heard."""
+        words = self._trial.early_words()
+        if any(v.state == "warming" and v.reason != words for v in self._verdicts):
+            self._say("warming", t_s, words)
 
     def close(
         self, t_s: float, state: State, reason: str, device_id: str | None = None
     ) -> tuple[Verdict, ...]:
         """End the judgement from outside: lost, failed, interrupted.
 
-        A device that already has a final state keeps it.
+        What happened before `t_s` is judged first; a device that has a final state keeps it.
 
         Args:
             t_s: when.
@@ -149,6 +167,8 @@ class Judge:
             reason: one sentence.
             device_id: the device, or None for all that are not final.
         """
+        # Where the whole job ends nothing more comes: its last bins wait for no late readings.
+        self.evaluate(t_s if device_id is not None else t_s + LATE_S)
         for subject, verdict in zip(self._trial.subjects, self._verdicts, strict=True):
             if subject.final is None and device_id in (None, subject.info.device_id):
                 subject.final = replace(
@@ -177,7 +197,8 @@ class Judge:
     def _judge(self) -> None:
         trial = self._trial
         t_s = trial.at_s(trial.end)
-        left_s = trial.at_s(0) + self._protocol.timeout_s + self._extra_s - t_s
+        extra_s = sum(seconds for at_s, seconds in self._extensions if at_s < t_s + LATE_S)
+        left_s = trial.at_s(0) + self._protocol.timeout_s + extra_s - t_s
         if trial.load_bin is None:
             self._await_progress(t_s, left_s)
             return
@@ -205,7 +226,7 @@ class Judge:
     def _await_progress(self, t_s: float, left_s: float) -> None:
         job = self._trial.job
         phase = job.phase if job is not None else None
-        self._say("warming", t_s, reasons.before_progress(phase, counts=job is not None))
+        self._say("warming", t_s, self._trial.early_words())
         still_s = job.still_s(t_s) if job is not None else 0.0
         if left_s <= 0:
             still_s = t_s - self._trial.at_s(0)
@@ -268,7 +289,7 @@ class Judge:
         job = trial.job
         trial.left_s = None
         when = ended or f"not steady after {reasons.duration(t_s - trial.at_s(0))}"
-        is_still = job is None or job.still_s(t_s) >= _STILL_AT_TIME_OUT_S
+        is_still = job is None or job.still_s(t_s) >= STILL_AT_TIME_OUT_S
         for subject in trial.live():
             state: State = "not-steady"
             what = reasons.at_time_out(subject, self._noise)

@@ -6,15 +6,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from heatsoak.steady_state.protocols import (
+    CLOCK_SLACK_S,
     COLD_STUCK_S,
     FROZEN_S,
+    STUCK_COARSE_FRAC,
     STUCK_COARSE_S,
     STUCK_READINGS,
     STUCK_S,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Sequence
 
 
 @dataclass(slots=True)
@@ -26,12 +28,20 @@ class Repeat:
     last_s: float = 0.0
     count: int = 0
 
-    def add(self, t_s: float, value: float) -> None:
-        """One more reading."""
-        if value != self.value:
-            self.value, self.since_s, self.count = value, t_s, 0
-        self.count += 1
-        self.last_s = t_s
+    def add(self, readings: Sequence[tuple[float, float]]) -> None:
+        """More readings in order, each `(t_s, value)`; only how the last one repeats matters."""
+        self.last_s, value = readings[-1]
+        same = 0
+        since_s = self.last_s
+        for t_s, one in reversed(readings):
+            if one != value:
+                break
+            since_s = t_s
+            same += 1
+        if same == len(readings) and value == self.value:
+            self.count += same
+        else:
+            self.value, self.since_s, self.count = value, since_s, same
 
     @property
     def length_s(self) -> float:
@@ -54,12 +64,13 @@ class Liveness:
         }
         self._first_temperature_s: float | None = None
 
-    def add(self, channel: str, readings: Iterable[tuple[float, float]]) -> None:
-        """Readings of a channel in order, each `(t_s, value)`."""
+    def add(self, channel: str, readings: Sequence[tuple[float, float]]) -> None:
+        """Readings of a channel in order, each `(t_s, value)`, finite; none is allowed."""
+        if not readings:
+            return
         repeat = self._repeats[channel]
-        for t_s, value in readings:
-            repeat.add(t_s, value)
-        if channel == "temperature" and self._first_temperature_s is None and repeat.count:
+        repeat.add(readings)
+        if channel == "temperature" and self._first_temperature_s is None:
             self._first_temperature_s = repeat.since_s
 
     def power_stuck_since_s(self) -> float | None:
@@ -71,7 +82,7 @@ class Liveness:
         is_coarse = (
             value.is_integer()
             and self._limit_w is not None
-            and abs(value - self._limit_w) <= 0.02 * self._limit_w
+            and abs(value - self._limit_w) <= STUCK_COARSE_FRAC * self._limit_w
         )
         if repeat.is_stuck(STUCK_COARSE_S if is_coarse else STUCK_S):
             return repeat.since_s
@@ -89,7 +100,7 @@ class Liveness:
             load_s is not None
             and repeat.count >= STUCK_READINGS
             and repeat.since_s == self._first_temperature_s
-            and repeat.since_s <= load_s + 5.0
+            and repeat.since_s <= load_s + CLOCK_SLACK_S
             and repeat.last_s - load_s >= COLD_STUCK_S
         )
 

@@ -25,6 +25,30 @@ HISTORY_BINS: Final = 1440
 GAP_BINS: Final = 360
 """A gap in time beyond this many bins (a suspended machine) starts afresh instead of being
 walked through bin by bin."""
+JUMP_S: Final = 3600.0
+"""An instant further ahead than this is believed only once the next goes on from there: a wrong
+stamp must not shut out everything after it."""
+SECONDS_KEPT: Final = 1200
+"""Seconds of the rate kept beside its bins: guards and stalls look back, late records fill in."""
+CLOCK_SLACK_S: Final = 5.0
+"""Readings and counter come from two programs whose clocks may differ by so much."""
+MOST_UNITS: Final = 1e18
+"""A counter beyond is no counter."""
+SANE: Final[dict[str, tuple[float, float]]] = {
+    "power": (0.0, 2e4),
+    "clock": (0.0, 2e4),
+    "temperature": (0.5, 126.0),
+    "fan": (0.0, 200.0),
+    "mem_clock": (0.0, 1e5),
+    "utilization": (0.0, 100.0),
+    "memory": (0.0, 1e15),
+}
+"""Readings outside are no readings: a broken card reports 0 or 127 or 255 degrees, or more. W, MHz,
+°C, percent, bytes."""
+MOST_J: Final = 1e15
+"""An energy counter beyond is none."""
+LONG_GAP_S: Final = 15.0
+"""Power is not integrated over a longer time without a reading."""
 
 # -- un-stalled view ---------------------------------------------------------------------------
 STALL_MEDIAN_S: Final = 60
@@ -40,13 +64,19 @@ HAMPEL_MIN_FRAC: Final = 0.01
 HAMPEL_MAX_SHARE: Final = 0.15
 """Single bins off the median of 13 are left out of drift tests, unless that would drop so many
 that they are the signal."""
+STALL_STEPS: Final = 1.5
+"""A counter read once a second in whole steps has seconds with a step less: no stalls."""
+STALL_RATE_S: Final = 0.5
+"""A second that was paused for longer has no rate to call stalled."""
 
 # -- liveness ----------------------------------------------------------------------------------
 STUCK_S: Final = 60.0
 STUCK_READINGS: Final = 10
 """Power bit-identical for so long is a dead sensor: real power always moves in its last digit."""
 STUCK_COARSE_S: Final = 300.0
-"""The same for power reported in whole watts at its limit, where repeats are natural."""
+STUCK_COARSE_FRAC: Final = 0.02
+"""The same for power reported in whole watts within this of its limit, where repeats are
+natural."""
 FROZEN_S: Final = 300.0
 """Every channel identical for so long and no advancing counter: a dead log, not a steady one."""
 SILENT_S: Final = 90.0
@@ -59,13 +89,19 @@ IDLE_BINS: Final = 6
 IDLE_UTILIZATION_PCT: Final = 5.0
 IDLE_POWER_FRAC: Final = 0.35
 """Below these a device whose counter stands still is idle, above them it hangs (`stuck`)."""
+STILL_AT_TIME_OUT_S: Final = 60.0
+"""A counter that has stood still for so long when the time is up did not merely hiccup."""
+BARE_BINS: Final = 60
+"""A device without any hardware reading in so many bins is judged on throughput alone."""
 
 # -- epochs ------------------------------------------------------------------------------------
 EPOCH_BEFORE_BINS: Final = 12
+EPOCH_LEAST_BINS: Final = 6
 EPOCH_AFTER_BINS: Final = 3
 EPOCH_JUMP_FRAC: Final = 0.04
 EPOCH_JUMP_MADS: Final = 8.0
-"""So abrupt a change is a new regime (another tenant, a changed limit): older bins mislead."""
+"""So abrupt a change is a new regime (another tenant, a changed limit): older bins mislead. At
+least `EPOCH_LEAST_BINS` must be there to change from."""
 EPOCH_MAX_RESETS: Final = 4
 EPOCH_MAX_RESETS_S: Final = 1200.0
 """At most so many resets in 20 min: a noisy job would never get old enough otherwise."""
@@ -97,10 +133,14 @@ HALF_WINDOW_BINS: Final = 6
 WANDER_BATCHES: Final = (4, 12)
 WANDER_LEAST_BINS: Final = 20
 WANDER_SKIP_BINS: Final = 6
+WANDER_RUN_UP_FRAC: Final = 0.1
 WANDER_GATE_FACTOR: Final = 2.4
 """Long batches of a rate that is steady average out: what they leave, scaled by its growth from
 short to long batches, must stay below this times `Protocol.gate_pct`. Guards against a workload
-whose own speed wanders like a random walk."""
+whose own speed wanders like a random walk; a run-up within the epoch, off its later level by more
+than this, is none."""
+VETOED: Final = 1.05
+"""A veto counts at least as a bound this much over its margin."""
 VETO_SES: Final = 2.0
 SLOW_RATE_PCT: Final = 0.3
 """A drift at the slow time constant vetoes when significant and above the margin (rate: this)."""
@@ -140,6 +180,9 @@ CYCLE_SWING: Final[dict[str, float]] = {
     "temperature": 3.0,
 }
 """Least swing of a cycle, in percent or °C: a smaller one does no harm."""
+CYCLE_READINGS: Final = 300
+"""Newest readings of the clock kept, one by one: a throttle that comes and goes within a few bins
+shows in bins only as a beat, and its true period is wanted for the words."""
 CYCLE_EDGE_BINS: Final = 0.3
 """A window of whole cycles may still begin or end so many bins off: times the swing, over the
 window, this adds to the half-width."""
@@ -164,6 +207,13 @@ POOL_FACTOR: Final = 4.0
 """So many earlier epochs count, each as at most this times the present variance: what they went
 through is not what is reported."""
 REPORT_MIN_S: Final = 120.0
+"""Least window of what is reported: power sensors average and jitter."""
+JACKKNIFE_BATCHES: Final = 12
+JACKKNIFE_LEAST: Final = 4
+"""Joules per unit are a ratio: its spread comes from leaving out one of so many batches at a
+time."""
+GOOD_COVER: Final = 0.9
+"""Share of a window that the energy counter, or the integral of power, must cover to be used."""
 PRINTED_GATE_FACTOR: Final = 1.5
 """The printed interval, noise and heat together, must be within this times the gate too."""
 U95_FACTOR: Final = 1.25
@@ -181,6 +231,9 @@ EXTERNAL_CAP_FRAC: Final = 0.85
 """A power cap that bites below this share of the enforced limit comes from outside the card."""
 UNSATURATED_FRAC: Final = 0.6
 """Below this share of the limit, with nothing holding the clock, the workload does not load it."""
+STARVED_UTILIZATION_PCT: Final = 85.0
+"""A device busy for less of its time waits for data. Its first pass over them is often slower than
+the next, which come from a cache: such a workload is not frozen before `Protocol.late_s`."""
 BOOST_S: Final = 30.0
 ENERGY_GAP_FACTOR: Final = 1.2
 """A counter step above limit x time x this is a glitch, not energy."""

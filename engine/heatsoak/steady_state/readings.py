@@ -3,49 +3,78 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING
+from math import ceil, inf, nan
+from operator import attrgetter
+from typing import TYPE_CHECKING, TypeGuard
 
 import numpy as np
 
 from heatsoak.steady_state.bins import Table
 from heatsoak.steady_state.liveness import Liveness
 from heatsoak.steady_state.protocols import (
+    CYCLE_READINGS,
     ENERGY_GAP_FACTOR,
     HISTORY_BINS,
+    LONG_GAP_S,
+    MOST_J,
+    SANE,
     SECONDS_PER_BIN,
     SILENT_PERIODS,
     SILENT_S,
 )
+from heatsoak.steady_state.times import Times
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from heatsoak.steady_state.bins import Array
     from heatsoak.telemetry.device import DeviceInfo
     from heatsoak.telemetry.sample import DeviceSample
 
-_FIELDS = ("power", "clock", "temperature", "fan", "mem_clock", "utilization", "memory")
-_RANGES = np.array(
-    [(0.0, 2e4), (0.0, 2e4), (0.0, 126.0), (0.0, 200.0), (0.0, 1e5), (0.0, 100.0), (0.0, 1e15)]
-)
-"""Readings outside are no readings: a broken card reports 0 or 127 or 255 degrees, or more."""
+_FIELDS = tuple(SANE)
+_WATCHED = _FIELDS[:4]
+"""What drift is judged on: power, clock, temperature, fan."""
+_READ: dict[str, Callable[[DeviceSample], float | None]] = {
+    "power": attrgetter("power_w"),
+    "clock": attrgetter("sm_clock_mhz"),
+    "temperature": attrgetter("temperature_c"),
+    "fan": attrgetter("fan_pct"),
+    "mem_clock": attrgetter("mem_clock_mhz"),
+    "utilization": attrgetter("utilization_pct"),
+    "memory": attrgetter("memory_used_bytes"),
+}
 THERMAL_REASONS = frozenset(
     {"sw_thermal_slowdown", "hw_thermal_slowdown", "hw_slowdown", "hw_power_brake_slowdown"}
 )
 POWER_REASONS = frozenset({"sw_power_cap", "hw_power_brake_slowdown"})
-_MOST_J = 1e15
-_LONG_GAP_S = 15.0
+
+
+def _sane(name: str, batch: list[DeviceSample]) -> list[float | None]:
+    """A reading of each sample, None where there is none or none that can be."""
+    low, high = SANE[name]
+    values = map(_READ[name], batch)
+    return [v if v is not None and low <= v <= high else None for v in values]
+
+
+def _is_energy(joules: float | None) -> TypeGuard[float]:
+    return joules is not None and abs(joules) <= MOST_J
+
+
+def _mean(values: list[float]) -> float:
+    return sum(values) / len(values) if values else nan
 
 
 class Readings:
     """The bins of one device."""
 
-    def __init__(self, info: DeviceInfo) -> None:
-        """Begin without readings."""
+    def __init__(self, info: DeviceInfo, origin_s: float) -> None:
+        """Begin without readings, at `origin_s`."""
         self.info = info
         self.liveness = Liveness(info.power_limit_w)
         self.bins = Table(
             (
                 *_FIELDS,
-                *(f"{name}_flow" for name in _FIELDS[:4]),
+                *(f"{name}_flow" for name in _WATCHED),
                 "power_outlier",
                 "clock_outlier",
                 "count",
@@ -62,11 +91,16 @@ class Readings:
         """Per bin: share of the readings that named each throttle reason."""
         self.has_reasons = False
         self._pending: deque[DeviceSample] = deque()
+        self._times = Times(origin_s)
         self._last_t_s = -np.inf
         self._energy: tuple[float, float] | None = None
         self._power: tuple[float, float] | None = None
         self.power_limit_w = info.power_limit_w
         """Enforced limit as last read."""
+        self.temperature_limit_c = info.temperature_limit_c
+        """Where it slows itself down: as it says, or as its margin tells."""
+        self.clocks: deque[tuple[float, float]] = deque(maxlen=CYCLE_READINGS)
+        """The newest clocks, one by one: (t_s, MHz)."""
         self.stuck: set[str] = set()
         """Channels that are stuck now."""
         self._taken = (0, 0.0, 0.0)
@@ -74,7 +108,7 @@ class Readings:
 
     def add(self, sample: DeviceSample) -> None:
         """Queue one reading; one that goes back in time is ignored."""
-        if sample.t_s > self._last_t_s:
+        if self._times.accept(sample.t_s) and sample.t_s > self._last_t_s:
             self._last_t_s = sample.t_s
             self._pending.append(sample)
 
@@ -93,99 +127,108 @@ class Readings:
             quiet: per second of the bin, whether it is un-paused, and whether un-stalled too.
         """
         self.bins.grow(k + 1)
-        end_s = origin_s + (k + 1) * SECONDS_PER_BIN
+        start_s = origin_s + k * SECONDS_PER_BIN
+        end_s = start_s + SECONDS_PER_BIN
         pending = self._pending
         batch: list[DeviceSample] = []
         while pending and pending[0].t_s <= end_s:
-            batch.append(pending.popleft())
+            sample = pending.popleft()
+            if sample.t_s >= start_s:  # One that hung for minutes belongs to no bin any more.
+                batch.append(sample)
         if not batch:
             return
-        t = np.array([s.t_s for s in batch])
+        t = [s.t_s for s in batch]
         count, first_s, _ = self._taken
-        self._taken = (count + len(t), first_s if count else batch[0].t_s, batch[-1].t_s)
-        values = np.array(
-            [
-                [s.power_w for s in batch],
-                [s.sm_clock_mhz for s in batch],
-                [s.temperature_c for s in batch],
-                [s.fan_pct for s in batch],
-                [s.mem_clock_mhz for s in batch],
-                [s.utilization_pct for s in batch],
-                [s.memory_used_bytes for s in batch],
-                [s.energy_j for s in batch],
-            ],
-            dtype=np.float64,
-        )
-        energy = np.where(np.abs(values[7]) <= _MOST_J, values[7], np.nan)
-        values = values[:7]
-        with np.errstate(invalid="ignore"):
-            is_out = ~((values >= _RANGES[:, :1]) & (values <= _RANGES[:, 1:]))
-        is_out[2] |= values[2] == 0.0
-        values[is_out] = np.nan
-        self._reduce(k, t, values, origin_s, quiet)
-        self._add_energy(k, t, energy, values[0])
+        self._taken = (count + len(t), first_s if count else t[0], t[-1])
+        energy = [s.energy_j for s in batch]
+        known = {name: _sane(name, batch) for name in _FIELDS}
+        self._reduce(k, t, known, origin_s, quiet)
+        self._add_energy(k, t, energy, known["power"])
         self._add_reasons(k, batch)
         for s in reversed(batch):
-            if s.power_limit_w is not None and 0 < s.power_limit_w < np.inf:
+            if s.power_limit_w is not None and 0 < s.power_limit_w < inf:
                 self.power_limit_w = s.power_limit_w
                 break
-        for row, name in ((0, "power"), (1, "clock"), (2, "temperature"), (3, "fan")):
-            self._watch(name, t, values[row])
-        self._watch("energy", t, energy)
+        if self.info.temperature_limit_c is None:
+            self._learn_limit(batch)
+        add = self.liveness.add
+        for name in _WATCHED:
+            told = [(t_s, v) for t_s, v in zip(t, known[name], strict=True) if v is not None]
+            add(name, told)
+            if name == "clock":
+                self.clocks.extend(told)
+        add("energy", [(t_s, v) for t_s, v in zip(t, energy, strict=True) if _is_energy(v)])
 
-    def _watch(self, name: str, t: Array, values: Array) -> None:
-        is_there = np.isfinite(values)
-        if is_there.any():
-            self.liveness.add(
-                name, zip(t[is_there].tolist(), values[is_there].tolist(), strict=True)
-            )
+    def _learn_limit(self, batch: list[DeviceSample]) -> None:
+        """The temperature limit of a device that tells only how far it is from it."""
+        for s in reversed(batch):
+            if s.temperature_margin_c is not None and s.temperature_c is not None:
+                self.temperature_limit_c = s.temperature_c + s.temperature_margin_c
+                return
 
     def _reduce(
-        self, k: int, t: Array, values: Array, origin_s: float, quiet: tuple[Array, Array]
+        self,
+        k: int,
+        t: list[float],
+        known: dict[str, list[float | None]],
+        origin_s: float,
+        quiet: tuple[Array, Array],
     ) -> None:
         """Means over un-paused seconds, and over un-stalled ones (`_flow`)."""
-        second = np.ceil(t - origin_s - 1e-9).astype(np.int64) - 1 - k * SECONDS_PER_BIN
-        second = np.clip(second, 0, SECONDS_PER_BIN - 1)
-        is_there = np.isfinite(values)
-        filled = np.where(is_there, values, 0.0)
-        masks = np.array([quiet[0][second], quiet[1][second]], dtype=np.float64)
-        counts = is_there @ masks.T
-        sums = filled @ masks.T
-        with np.errstate(invalid="ignore", divide="ignore"):
-            means = sums / counts
-        bins = self.bins
-        for i, name in enumerate(_FIELDS):
-            bins.set(name, k, means[i, 0])
-            if i < 4:
-                bins.set(f"{name}_flow", k, means[i, 1])
-        bins.set("count", k, len(t))
+        plain, flow = (mask.tolist() for mask in quiet)
+        is_calm = all(flow)
+        begin_s, last = origin_s + 1e-9, SECONDS_PER_BIN - 1
+        first = k * SECONDS_PER_BIN + 1
+        seconds = [min(max(ceil(t_s - begin_s) - first, 0), last) for t_s in t]
+        row = []
+        flows = []
+        for name in _FIELDS:
+            values = known[name]
+            if is_calm:
+                mean = flow_mean = _mean([v for v in values if v is not None])
+            else:
+                both = [(v, s) for v, s in zip(values, seconds, strict=True) if v is not None]
+                mean = _mean([v for v, s in both if plain[s]])
+                flow_mean = _mean([v for v, s in both if flow[s]])
+            row.append(mean)
+            if name in _WATCHED:
+                flows.append(flow_mean)
+        self.bins.set_row(k, (*row, *flows))
+        self.bins.set("count", k, len(t))
 
-    def _add_energy(self, k: int, t: Array, energy: Array, power: Array) -> None:
-        joules = seconds = 0.0
-        limit_w = self.power_limit_w if self.power_limit_w is not None else np.inf
-        for t_s, value in zip(t.tolist(), energy.tolist(), strict=True):
-            if not np.isfinite(value):
-                continue
-            if self._energy is not None:
-                dt, delta = t_s - self._energy[0], value - self._energy[1]
-                # A step back is a restarted counter, one too large a glitch: both re-base.
-                if 0.0 <= delta <= ENERGY_GAP_FACTOR * limit_w * (dt + 1.0):
-                    joules += delta
-                    seconds += dt
-            self._energy = (t_s, value)
-        self.bins.set("counter_j", k, joules)
-        self.bins.set("counter_s", k, seconds)
-        joules = seconds = 0.0
-        for t_s, value in zip(t.tolist(), power.tolist(), strict=True):
-            if not np.isfinite(value):
-                continue
-            if self._power is not None and t_s - self._power[0] <= _LONG_GAP_S:
-                dt = t_s - self._power[0]
-                joules += 0.5 * (value + self._power[1]) * dt
-                seconds += dt
-            self._power = (t_s, value)
-        self.bins.set("integral_j", k, joules)
-        self.bins.set("integral_s", k, seconds)
+    def _add_energy(
+        self,
+        k: int,
+        t: list[float],
+        energy: list[float | None],
+        power: list[float | None],
+    ) -> None:
+        counter_j = counter_s = integral_j = integral_s = 0.0
+        limit_w = self.power_limit_w if self.power_limit_w is not None else inf
+        last, last_power = self._energy, self._power
+        for t_s, joules, watts in zip(t, energy, power, strict=True):
+            if _is_energy(joules):
+                if last is not None:
+                    dt, delta = t_s - last[0], joules - last[1]
+                    # A step back is a restarted counter, one too large a glitch: both re-base.
+                    if 0.0 <= delta <= ENERGY_GAP_FACTOR * limit_w * (dt + 1.0):
+                        counter_j += delta
+                        counter_s += dt
+                last = (t_s, joules)
+            if watts is not None:
+                if last_power is not None and t_s - last_power[0] <= LONG_GAP_S:
+                    dt = t_s - last_power[0]
+                    integral_j += 0.5 * (watts + last_power[1]) * dt
+                    integral_s += dt
+                last_power = (t_s, watts)
+        self._energy, self._power = last, last_power
+        for name, value in (
+            ("counter_j", counter_j),
+            ("counter_s", counter_s),
+            ("integral_j", integral_j),
+            ("integral_s", integral_s),
+        ):
+            self.bins.set(name, k, value)
 
     def _add_reasons(self, k: int, batch: list[DeviceSample]) -> None:
         told = [s.throttle_reasons for s in batch if s.throttle_reasons is not None]

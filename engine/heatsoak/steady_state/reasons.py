@@ -8,10 +8,9 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
     from heatsoak.steady_state.bounds import Test
-    from heatsoak.steady_state.cycles import Cycle
     from heatsoak.steady_state.epoch import Reset
     from heatsoak.steady_state.subject import Subject
-    from heatsoak.steady_state.verdict import Channel
+    from heatsoak.steady_state.verdict import Channel, Cycling
 
 _NAMES: dict[Channel, str] = {
     "rate": "throughput",
@@ -51,6 +50,14 @@ def span(left: tuple[float, float] | None) -> str:
 def before_progress(phase: str | None, *, counts: bool) -> str:
     """What is waited for before the first unit of work, or the first reading of a bare log."""
     return _BEFORE_PROGRESS.get(phase, "no progress yet") if counts else "no readings yet"
+
+
+def starved(late_s: float) -> str:
+    """Why a workload that lets its device wait is not believed before `late_s`."""
+    return (
+        "the device waits for data, and a first pass over them may be slower than the next: "
+        f"judged after {duration(late_s)}"
+    )
 
 
 def after_reset(reset: Reset | None) -> str:
@@ -127,7 +134,7 @@ def at_time_out(subject: Subject, noise: str) -> str:
 
 
 def notes(
-    channels: tuple[Channel, ...], stuck: Collection[str], cycle: Cycle | None, *, is_bare: bool
+    channels: tuple[Channel, ...], stuck: Collection[str], cycle: Cycling | None, *, is_bare: bool
 ) -> str:
     """What the judgement stands on, where that is less than usual, and a cycle; else nothing.
 
@@ -149,9 +156,8 @@ def notes(
     elif channels and len(channels) == 2:
         parts.append("judged on " + " and ".join(_NAMES[c] for c in channels) + " alone")
     if cycle is not None:
-        unit = "°C" if cycle.channel == "temperature" else "%"
         parts.append(
             f"cycling every {duration(cycle.period_s)}: {_NAMES[cycle.channel]} swings by "
-            f"{cycle.swing:.0f} {unit}"
+            f"{cycle.swing:.0f} {cycle.unit}"
         )
     return "; ".join(parts)

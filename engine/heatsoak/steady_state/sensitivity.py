@@ -29,16 +29,18 @@ if TYPE_CHECKING:
 
 def slope_pct_per_c(values: Array, temperature: Array) -> tuple[float, float]:
     """Slope of a channel on temperature in percent per °C, and its standard error; NaN unknown."""
-    keep = np.isfinite(values) & np.isfinite(temperature)
-    n = int(keep.sum())
+    y, x = values, temperature
+    keep = np.isfinite(values + temperature)
+    n = int(np.add.reduce(keep))
     if n < SENSITIVITY_LEAST_BINS:
         return nan, nan
-    y, x = values[keep], temperature[keep]
-    mean = float(y.mean())
-    if np.ptp(x) < SENSITIVITY_LEAST_C or not mean > 0:
+    if n < keep.size:
+        y, x = values[keep], temperature[keep]
+    mean = float(np.add.reduce(y)) / n
+    if x.max() - x.min() < SENSITIVITY_LEAST_C or not mean > 0:
         return nan, nan
-    y = 100.0 * (y / mean - 1.0)
-    x = x - x.mean()
+    y = (100.0 / mean) * y - 100.0
+    x = x - np.add.reduce(x) / n
     sxx = float(x @ x)
     slope = float(x @ y) / sxx
     residual = y - slope * x

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 class Subject:
     """A device under judgement."""
 
-    def __init__(self, info: DeviceInfo) -> None:
-        """Begin without readings."""
+    def __init__(self, info: DeviceInfo, origin_s: float) -> None:
+        """Begin without readings, at `origin_s`."""
         self.info = info
-        self.readings = Readings(info)
+        self.readings = Readings(info, origin_s)
         self.tests: list[Test] = []
         """The channels' tests of the newest evaluation, the job's rate first."""
         self.is_throttled = False

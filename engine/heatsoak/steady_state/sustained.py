@@ -13,7 +13,10 @@ from heatsoak.steady_state.protocols import (
     BIN_S,
     BOOST_S,
     CYCLE_EDGE_BINS,
+    GOOD_COVER,
     HALF_WIDTH_FACTOR,
+    JACKKNIFE_BATCHES,
+    JACKKNIFE_LEAST,
     READING_WINDOW_S,
     U95_FACTOR,
 )
@@ -23,10 +26,6 @@ if TYPE_CHECKING:
     from heatsoak.steady_state.bins import Array
     from heatsoak.steady_state.readings import Readings
     from heatsoak.steady_state.throughput import Throughput
-
-_BATCHES = 12
-_GOOD_COVER = 0.9
-"""Share of a window the energy counter or the integral must cover to be used."""
 
 
 def own_lrv(values: Array) -> float:
@@ -95,8 +94,8 @@ def _joules_per_unit(energy_w: Array, all_in: Array, extra_pct: float) -> Figure
     if power.size == 0 or rate.sum() <= 0:
         return None
     ratio = float(power.sum() / rate.sum())
-    batches = min(_BATCHES, power.size)
-    if batches < 4:
+    batches = min(JACKKNIFE_BATCHES, power.size)
+    if batches < JACKKNIFE_LEAST:
         return Figure(ratio, None, None, "J/unit")
     edges = np.arange(batches) * power.size // batches
     p, r = np.add.reduceat(power, edges), np.add.reduceat(rate, edges)
@@ -189,7 +188,7 @@ def _watts(joules: Array, seconds: Array) -> tuple[Array, float | None]:
     with np.errstate(invalid="ignore", divide="ignore"):
         watts = np.where(seconds > 0, joules / seconds, np.nan)
     covered = float(np.nansum(seconds))
-    if covered < _GOOD_COVER * BIN_S * len(seconds) or covered == 0.0:
+    if covered < GOOD_COVER * BIN_S * len(seconds) or covered == 0.0:
         return watts, None
     return watts, float(np.nansum(joules)) / covered
 

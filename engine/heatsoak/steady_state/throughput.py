@@ -14,18 +14,30 @@ from heatsoak.steady_state.protocols import (
     HISTORY_BINS,
     LATE_S,
     MIN_ACTIVE_S,
+    SECONDS_KEPT,
     SECONDS_PER_BIN,
     STALL_DROP_FRAC,
     STALL_MADS,
     STALL_MEDIAN_S,
+    STALL_RATE_S,
+    STALL_STEPS,
 )
+from heatsoak.steady_state.times import Times
 
 if TYPE_CHECKING:
     from heatsoak.steady_state.bins import Array
 
-SECONDS_KEPT = 1200
+_EDGES = np.arange(SECONDS_PER_BIN + GUARD_S + 2, dtype=np.float64)
+_ALL_QUIET = (np.ones(SECONDS_PER_BIN, dtype=bool), np.ones(SECONDS_PER_BIN, dtype=bool))
 _PAUSED = 1 - 1e-6
 """Paused time runs this much slower than none, so that time without pauses still increases."""
+
+
+def _step(rate: Array, middle: float) -> float:
+    """The least difference between the rates of a minute: tiny, unless they count whole steps."""
+    gaps = np.diff(np.sort(rate[rate > 0.5 * middle]))
+    gaps = gaps[gaps > 1e-9 * middle]
+    return float(gaps.min()) if gaps.size else 0.0
 
 
 class Throughput:
@@ -44,6 +56,12 @@ class Throughput:
         self._is_paused = False
         self.phase: str | None = None
         """The phase the job is in, or None before it said."""
+        self.heard_phase: str | None = None
+        """The newest phase it spoke of, not counted yet."""
+        self.has_advanced = False
+        """Whether the newest counter heard of, not counted yet, is beyond the first."""
+        self._heard_units: float | None = None
+        self._step_times, self._phase_times = Times(origin_s), Times(origin_s)
         self._resolved = 0
         self.last_progress_s: float | None = None
         """Instant of the last record that advanced the counter."""
@@ -61,16 +79,22 @@ class Throughput:
 
     def add_steps(self, t_s: float, units_done: float) -> None:
         """Queue one record of the cumulative counter."""
-        self._pending.append((t_s, units_done))
+        if self._step_times.accept(t_s):
+            self._pending.append((t_s, units_done))
+            least = self._heard_units if self._heard_units is not None else 0.0
+            self.has_advanced = self.has_advanced or units_done > least
+            self._heard_units = units_done
 
     def add_phase(self, t_s: float, phase: str) -> None:
         """Queue a change of phase."""
-        self._pending.append((t_s, phase))
+        if self._phase_times.accept(t_s):
+            self._pending.append((t_s, phase))
+            self.heard_phase = phase
 
     def _take(self, until_s: float) -> None:
-        """Take in what was queued and happened by `until_s`."""
+        """Take in what was queued and happened before `until_s`."""
         pending = self._pending
-        while pending and pending[0][0] <= until_s:
+        while pending and pending[0][0] < until_s:
             t_s, what = pending.popleft()
             if isinstance(what, str):
                 self._enter(t_s, what)
@@ -118,6 +142,9 @@ class Throughput:
     def paused_s(self, t: Array) -> Array:
         """Paused seconds since the origin at each instant."""
         last_t, total = self._pauses[-1]
+        if t.size and t[0] > last_t:
+            late: Array = total + (t - last_t) * self._is_paused
+            return late
         knots = np.array(self._pauses)
         before = np.interp(t, knots[:, 0], knots[:, 1])
         return np.where(t > last_t, total + (t - last_t) * self._is_paused, before)
@@ -125,6 +152,8 @@ class Throughput:
     def still_s(self, t_s: float) -> float:
         """Un-paused seconds without progress until `t_s`."""
         since = self.last_progress_s if self.last_progress_s is not None else self._origin_s
+        if since > self._pauses[-1][0] and not self._is_paused:
+            return max(0.0, t_s - since)
         paused = self.paused_s(np.array([since, t_s]))
         return max(0.0, (t_s - since) - float(paused[1] - paused[0]))
 
@@ -139,8 +168,9 @@ class Throughput:
         self._pause_seconds(k)
         if len(self._records) > 1:
             self._resolve(end + GUARD_S + 1)
-        first = min(k, (start // SECONDS_PER_BIN))
-        for b in range(max(first - 1, self.bins.first, 0), k + 1):
+        # A bin stands on its own seconds and on the guard behind it: those before are complete.
+        first = (start - SECONDS_PER_BIN - GUARD_S) // SECONDS_PER_BIN + 1
+        for b in range(max(min(k, first), self.bins.first, 0), k + 1):
             self._fill(b)
         while len(self._pauses) > 8 and self._pauses[4][0] < self._origin_s + end - SECONDS_KEPT:
             del self._pauses[0]
@@ -148,9 +178,7 @@ class Throughput:
     def _pause_seconds(self, k: int) -> None:
         """Mark how much of each second of bin `k` and the guard after it was paused."""
         first = k * SECONDS_PER_BIN
-        edges = self._origin_s + np.arange(
-            first, first + SECONDS_PER_BIN + GUARD_S + 2, dtype=np.float64
-        )
+        edges = self._origin_s + first + _EDGES
         self._seconds.put("paused", first, np.diff(self.paused_s(edges)))
 
     def _resolve(self, limit: int) -> None:
@@ -179,10 +207,13 @@ class Throughput:
         start = min(first, last - STALL_MEDIAN_S)
         active = self._seconds.get("active", start, last)
         units = self._seconds.get("units", start, last)
-        rate = np.where(active >= 0.5, units / np.maximum(active, 0.5), np.nan)
-        middle = nan_median(rate)
-        spread = nan_median(np.abs(rate - middle))
-        floor = middle - max(STALL_MADS * spread, STALL_DROP_FRAC * middle)
+        rate = np.where(active >= STALL_RATE_S, units / np.maximum(active, STALL_RATE_S), np.nan)
+        middle = float(nan_median(rate))
+        spread = float(nan_median(np.abs(rate - middle)))
+        allowed = max(
+            STALL_MADS * spread, STALL_DROP_FRAC * middle, STALL_STEPS * _step(rate, middle)
+        )
+        floor = middle - allowed
         new = rate[len(rate) - (last - first) :]
         self._seconds.put("stalled", first, (new < floor).astype(np.float64))
 
@@ -190,11 +221,14 @@ class Throughput:
         """Per second of bin `k`, guards included: is it un-paused, and is it un-stalled too."""
         first = k * SECONDS_PER_BIN
         start, end = first - GUARD_S, first + SECONDS_PER_BIN + GUARD_S
-        out = np.zeros((2, SECONDS_PER_BIN + 2 * GUARD_S), dtype=bool)
         seconds = self._seconds
         skip = max(0, max(start, seconds.first) - start)
-        out[0, skip:] = seconds.get("paused", start, end) > 0.0
-        out[1, skip:] = seconds.get("stalled", start, end) > 0.0
+        is_paused = seconds.get("paused", start, end) > 0.0
+        is_stalled = seconds.get("stalled", start, end) > 0.0
+        if not is_paused.any() and not is_stalled.any():
+            return _ALL_QUIET
+        out = np.zeros((2, SECONDS_PER_BIN + 2 * GUARD_S), dtype=bool)
+        out[0, skip:], out[1, skip:] = is_paused, is_stalled
         near = out.copy()
         for shift in range(1, GUARD_S + 1):
             near[:, shift:] |= out[:, :-shift]
@@ -209,20 +243,22 @@ class Throughput:
             return
         last = first + SECONDS_PER_BIN
         units = self._seconds.get("units", first, last)
-        known = np.isfinite(units)
-        active = np.where(known, self._seconds.get("active", first, last), 0.0)
-        units = np.where(known, units, 0.0)
-        flow = self.quiet(k)[1] & known
-        bins = self.bins
-        total, seconds = float(units.sum()), float(active.sum())
-        bins.set("units", k, total if known.any() else np.nan)
-        bins.set("active", k, seconds if known.any() else np.nan)
-        bins.set("rate", k, total / seconds if seconds >= MIN_ACTIVE_S else np.nan)
-        flow_s = float(active[flow].sum())
-        flow_units = float(units[flow].sum())
-        bins.set("units_flow", k, flow_units)
-        bins.set("active_flow", k, flow_s)
-        bins.set("flow", k, flow_units / flow_s if flow_s >= MIN_ACTIVE_S else np.nan)
+        active = self._seconds.get("active", first, last)
+        quiet = self.quiet(k)[1]
+        total = flow_units = float(units.sum())
+        seconds = flow_s = float(active.sum())
+        if quiet is not _ALL_QUIET[1] or total != total:
+            known = np.isfinite(units)
+            active = np.where(known, active, 0.0)
+            units = np.where(known, units, 0.0)
+            flow = quiet & known
+            total, seconds = float(units.sum()), float(active.sum())
+            flow_units, flow_s = float(units[flow].sum()), float(active[flow].sum())
+            if not known.any():
+                total = seconds = np.nan
+        rate = total / seconds if seconds >= MIN_ACTIVE_S else np.nan
+        flow_rate = flow_units / flow_s if flow_s >= MIN_ACTIVE_S else np.nan
+        self.bins.set_row(k, (total, seconds, flow_units, flow_s, rate, flow_rate))
 
     @property
     def covered_s(self) -> float:

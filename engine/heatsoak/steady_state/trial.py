@@ -8,6 +8,7 @@ import numpy as np
 
 from heatsoak.steady_state import flags, reasons, sustained
 from heatsoak.steady_state.channels import (
+    fast_throttle,
     mark_outliers,
     newest_series,
     newest_thermal,
@@ -20,6 +21,7 @@ from heatsoak.steady_state.hold import Hold, judged_window, still_warming, time_
 from heatsoak.steady_state.protocols import (
     BIN_S,
     CYCLE_EVERY_BINS,
+    CYCLE_MIN_BINS,
     READING_AT_S,
     SECONDS_PER_BIN,
     Protocol,
@@ -32,8 +34,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from heatsoak.steady_state.cycles import Cycle
+    from heatsoak.steady_state.verdict import Cycling
     from heatsoak.telemetry.device import DeviceInfo
 
+_EVERYTHING = np.ones(SECONDS_PER_BIN, dtype=bool)
 Bins = tuple[int, int]
 """Bins from the first to one past the last."""
 
@@ -48,7 +52,7 @@ class Trial:
         self._protocol = protocol
         self._origin_s = origin_s
         self._counts = counts
-        self.subjects = [Subject(info) for info in devices]
+        self.subjects = [Subject(info, origin_s) for info in devices]
         self.job = Throughput(origin_s) if counts else None
         self.end = 0
         """One past the newest closed bin."""
@@ -65,6 +69,7 @@ class Trial:
         self._epochs = Epochs(0)
         self._reset: Reset | None = None
         self._cycle: Cycle | None = None
+        self._fast: Cycle | None = None
         self._hold = Hold()
         self._gate = Gate(protocol)
 
@@ -94,8 +99,7 @@ class Trial:
         """Take in what belongs to the next bin."""
         k = self.end
         self.end += 1
-        everything = np.ones(SECONDS_PER_BIN, dtype=bool)
-        quiet = (everything, everything)
+        quiet = (_EVERYTHING, _EVERYTHING)
         if self.job is not None:
             self.job.close_bin(k)
             quiet = self.job.quiet(k)
@@ -136,6 +140,7 @@ class Trial:
         k, live, load_bin = self.end - 1, self.live(), self.load_bin or 0
         if (k - load_bin) % CYCLE_EVERY_BINS == 0:
             self._cycle = search_cycle(self.job, live, load_bin, self.end)
+            self._fast = fast_throttle(live, self.end - CYCLE_MIN_BINS, self.end)
             self._gate.period_bins = self._cycle.period_bins if self._cycle is not None else 0.0
         newest = newest_series(self.job, live, k, self._gate.period_bins)
         reset = self._epochs.update(k, newest, newest_thermal(live, k))
@@ -190,12 +195,26 @@ class Trial:
             report, noise = self._gate.report_window(
                 self.job, live, self.window, hold_bin, self._epochs.start_bin, is_late=is_late
             )
+            if report is not None and not is_late and self._is_starved():
+                report, noise = None, reasons.starved(p.late_s)
         if silent:
             noise = f"{silent[0].info.device_id} does not answer"
         worst = max((s.worst.severity for s in live if s.worst), default=None)
         if worst is not None and report is None:
             self.left_s = time_left(worst, age_s, hold_left_s, most_s)
         return report, noise
+
+    def _is_starved(self) -> bool:
+        start, end = self.window or (0, 0)
+        return any(flags.is_starved(s.readings, start, end) for s in self.live())
+
+    def early_words(self) -> str:
+        """What is waited for before the first bin with progress is closed, by the newest news."""
+        job = self.job
+        if job is not None and job.has_advanced:
+            return still_warming(self._protocol, None, 0.0, 0.0)
+        phase = job.heard_phase if job is not None else None
+        return reasons.before_progress(phase, counts=job is not None)
 
     # -- what follows --------------------------------------------------------------------------
 
@@ -240,7 +259,7 @@ class Trial:
             reason += reasons.span(self.left_s)
             bare = flags.is_bare(subject.readings, self.end)
             stuck = subject.readings.stuck
-            note = reasons.notes(subject.channels, stuck, self._cycle, is_bare=bare)
+            note = reasons.notes(subject.channels, stuck, self._cycling, is_bare=bare)
             reason += f" ({note})" if note else ""
         return Verdict(
             t_s=t_s,
@@ -255,7 +274,16 @@ class Trial:
             window_s=None if window is None else (window[1] - window[0]) * BIN_S,
             frozen_at_s=t_s if state == "steady" else None,
             time_left_s=self.left_s,
+            cycle=None if state == "warming" else self._cycling,
         )
+
+    @property
+    def _cycling(self) -> Cycling | None:
+        """What is said of the cycle: a fast throttle's own period rather than its beat in bins."""
+        slow, fast = self._cycle, self._fast
+        if fast is not None and (slow is None or fast.period_bins < slow.period_bins):
+            return fast.told
+        return slow.told if slow is not None else None
 
     def _flags(self, subject: Subject, state: State) -> tuple[Flag, ...]:
         start = self.window[0] if self.window is not None else self.end - SPAN_BINS
@@ -264,7 +292,7 @@ class Trial:
             state,
             (start, self.end),
             is_disturbed=self._reset is not None,
-            is_cycling=self._cycle is not None,
+            is_cycling=self._cycling is not None,
             is_noise_limited=self._is_noise_limited,
         )
         if not self._counts:

@@ -50,6 +50,19 @@ class Bound:
 
 
 @dataclass(frozen=True, slots=True)
+class Cycling:
+    """The cycle that the channels go through."""
+
+    period_s: float
+    channel: Channel
+    """The channel it shows in most."""
+    swing: float
+    """From low to high, in `unit`."""
+    unit: str
+    """`%` of the channel's mean, or `°C`."""
+
+
+@dataclass(frozen=True, slots=True)
 class Figure:
     """One frozen number with its evidence."""
 
@@ -82,6 +95,8 @@ class Verdict:
     frozen_at_s: float | None = None
     time_left_s: tuple[float, float] | None = None
     """Range of the expected time to steady state, or None when nothing can be said."""
+    cycle: Cycling | None = None
+    """The cycle behind the flag `cycling`, else None."""
 
 
 @dataclass(frozen=True, slots=True)

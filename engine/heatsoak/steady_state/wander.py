@@ -11,10 +11,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from heatsoak.steady_state.bins import nan_median
 from heatsoak.steady_state.protocols import (
     HALF_WIDTH_FACTOR,
     WANDER_BATCHES,
     WANDER_LEAST_BINS,
+    WANDER_RUN_UP_FRAC,
+    WANDER_SKIP_BINS,
 )
 
 if TYPE_CHECKING:
@@ -28,6 +31,19 @@ def batch_variance(residual: Array, batches: int, parameters: int) -> float:
     lengths = np.diff(np.append(edges, n))
     sums = np.add.reduceat(residual, edges)
     return float((sums**2 / lengths).sum()) / max(batches - parameters, 1)
+
+
+def run_up(rate: Array) -> int:
+    """How many of the first bins belong to a run-up: to be passed over, a walk does not begin so.
+
+    The last one in the first half of the epoch that is far off the level of the second, and a
+    minute more.
+    """
+    half = rate.size // 2
+    level = nan_median(rate[half:])
+    is_off = np.abs(rate[:half] - level) > WANDER_RUN_UP_FRAC * level
+    off = np.flatnonzero(is_off)
+    return int(off[-1]) + 1 + WANDER_SKIP_BINS if off.size else 0
 
 
 def wander_pct(rate: Array, clock: Array | None) -> float:

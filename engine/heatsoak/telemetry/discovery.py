@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from heatsoak.errors import DeviceUnavailableError, UsageError
 from heatsoak.profiles.cards import card_profiles
+from heatsoak.telemetry.synthetic_spec import parse_spec
 from heatsoak.telemetry.vendors import cpu, nvidia, synthetic
 from heatsoak.telemetry.visibility import (
     OLD_FORM,
@@ -66,7 +67,7 @@ def open_devices(
     Args:
         spec: comma-separated: NVML indices (`0`, a MIG slice `0:1`), UUIDs of cards or MIG slices
             (either form) or their unique beginnings, `all` (every visible NVIDIA device), `cpu`,
-            `synthetic:CARD[xN][+FAULT@T_S[:DURATION_S]]...`. Indices are NVML's, as `nvidia-smi`
+            `synthetic:CARD[xN][+WORD[@T_S[:DURATION_S]]]...`. Indices are NVML's, as `nvidia-smi`
             lists them, never CUDA's.
         seed: of the synthetic cards.
         environ: the user's environment, whose CUDA_VISIBLE_DEVICES says which NVIDIA devices are
@@ -219,7 +220,7 @@ def _uuid_of_old_form(name: str) -> str | None:
 
 def _open_synthetic(word: str, seed: int, ordinal: int) -> list[Device]:
     cards = card_profiles()
-    asked = synthetic.parse_spec(word)
+    asked = parse_spec(word)
     profile = cards.get(asked.card)
     if profile is None:
         near = difflib.get_close_matches(asked.card, cards, n=3, cutoff=0.5)

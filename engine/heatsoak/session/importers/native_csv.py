@@ -12,14 +12,15 @@ from __future__ import annotations
 import csv
 from dataclasses import dataclass, field
 from math import isfinite
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from heatsoak.errors import UsageError
+from heatsoak.steady_state.times import in_time
 from heatsoak.telemetry.device import DeviceInfo
 from heatsoak.telemetry.sample import DeviceSample
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
 DEFAULT_DEVICE = "log-0"
@@ -30,20 +31,72 @@ NUMBERS = (
 )  # fmt: skip
 ROW_S = 1.0
 """The span that `paused_frac` speaks of."""
+PHASE, SAMPLE, STEPS = 0, 1, 2
+"""Kinds of what a row tells, in the order in which it is told."""
 
 
 @dataclass(slots=True)
 class DeviceLog:
-    """What a log says of one device, in the order of its rows."""
+    """What a log says of one device, in the order of its rows.
+
+    Cells become readings only when they are asked for: a judge has as a rule seen enough after a
+    fraction of a long log.
+    """
 
     info: DeviceInfo
-    samples: list[DeviceSample] = field(default_factory=list)
-    steps: list[tuple[float, float]] = field(default_factory=list)
-    """(t_s, units_done)"""
-    phases: list[tuple[float, str]] = field(default_factory=list)
-    """(t_s, phase)"""
+    columns: Mapping[str, int]
+    """Where each column is in a row."""
+    rows: list[tuple[float, list[str]]] = field(default_factory=list)
+    """(t_s, cells), those whose time goes on."""
     skipped_rows: int = 0
-    """Rows without a readable time."""
+    """Rows without a readable time, or with one that goes back or jumps ahead alone."""
+
+    def told(self) -> Iterator[tuple[float, int, Any]]:
+        """All it tells in the order of time: `(t_s, kind, ...)`.
+
+        After a `PHASE` the phase, after a `SAMPLE` the `DeviceSample`, after `STEPS` the counter.
+        """
+        where = self.columns
+        numbers = [(name, where[name]) for name in NUMBERS if name in where]
+        reasons_at, units_at = where.get("throttle_reasons"), where.get("units_done")
+        paused_at = where.get("paused_frac")
+        name, phase = self.info.device_id, ""
+        for t_s, cells in self.rows:
+            paused = _cell(cells, paused_at)
+            if paused is not None:
+                for edge_s, entered in _edges(phase, t_s, min(1.0, max(0.0, paused))):
+                    yield edge_s, PHASE, entered
+                    phase = entered
+            readings = {column: _cell(cells, at) for column, at in numbers}
+            reasons = None
+            if reasons_at is not None and reasons_at < len(cells):
+                reasons = tuple(filter(None, cells[reasons_at].split("|")))
+            sample = DeviceSample(t_s, name, throttle_reasons=reasons, **readings)  # type: ignore[arg-type]
+            yield t_s, SAMPLE, sample
+            units = _cell(cells, units_at)
+            if units is not None:
+                yield t_s, STEPS, units
+
+    @property
+    def has_counter(self) -> bool:
+        """Whether any row counts units."""
+        at = self.columns.get("units_done")
+        return any(_cell(cells, at) is not None for _, cells in self.rows)
+
+    @property
+    def samples(self) -> list[DeviceSample]:
+        """All readings."""
+        return [what for _, kind, what in self.told() if kind == SAMPLE]
+
+    @property
+    def steps(self) -> list[tuple[float, float]]:
+        """All counters: (t_s, units_done)."""
+        return [(t_s, what) for t_s, kind, what in self.told() if kind == STEPS]
+
+    @property
+    def phases(self) -> list[tuple[float, str]]:
+        """All changes of phase: (t_s, phase)."""
+        return [(t_s, what) for t_s, kind, what in self.told() if kind == PHASE]
 
 
 def read(path: Path) -> list[DeviceLog]:
@@ -53,83 +106,82 @@ def read(path: Path) -> list[DeviceLog]:
         UsageError: the file cannot be read or has no column `t_s`.
     """
     logs: dict[str, DeviceLog] = {}
-    for row in _rows(path):
-        name = row.get("device") or DEFAULT_DEVICE
+    columns: dict[str, int] = {}
+    for cells in _lines(path):
+        if not columns:
+            columns = {name: at for at, name in enumerate(cells)}
+            if "t_s" not in columns:
+                break
+            continue
+        device_at = columns.get("device")
+        has_name = device_at is not None and device_at < len(cells)
+        name = (cells[device_at] if device_at is not None and has_name else "") or DEFAULT_DEVICE
         if name not in logs:
-            logs[name] = DeviceLog(_info(name, row))
-        _take(row, name, logs[name])
+            logs[name] = DeviceLog(_info(name, columns, cells), columns)
+        log = logs[name]
+        t_s = _cell(cells, columns["t_s"])
+        if t_s is None:
+            log.skipped_rows += 1
+        else:
+            log.rows.append((t_s, cells))
+    if "t_s" not in columns:
+        raise UsageError(f"{path} has no column t_s; it is no log that can be judged")
     if not logs:
         raise UsageError(f"{path} holds no reading")
+    for log in logs.values():
+        kept = list(in_time(log.rows, lambda row: row[0]))
+        log.skipped_rows += len(log.rows) - len(kept)
+        log.rows = kept
     return list(logs.values())
 
 
-def _rows(path: Path) -> Iterator[dict[str, str]]:
+def _lines(path: Path) -> Iterator[list[str]]:
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
-            reader = csv.DictReader(file)
-            if "t_s" not in (reader.fieldnames or ()):
-                raise UsageError(f"{path} has no column t_s; it is no log that can be judged")
-            yield from reader
+            yield from filter(None, csv.reader(file))
     except (UnicodeDecodeError, csv.Error) as error:
         raise UsageError(f"{path} is no CSV log: {error}") from None
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}") from None
 
 
-def _info(name: str, row: Mapping[str, str]) -> DeviceInfo:
+def _info(name: str, columns: Mapping[str, int], cells: list[str]) -> DeviceInfo:
     return DeviceInfo(
         device_id=name,
         uuid=name,
         name=name,
         kind="nvidia",
         provenance="imported",
-        power_limit_w=_number(row.get("power_limit_w")),
-        temperature_limit_c=_number(row.get("temperature_limit_c")),
-        fan_max_pct=_number(row.get("fan_max_pct")),
+        power_limit_w=_cell(cells, columns.get("power_limit_w")),
+        temperature_limit_c=_cell(cells, columns.get("temperature_limit_c")),
+        fan_max_pct=_cell(cells, columns.get("fan_max_pct")),
     )
 
 
-def _take(row: Mapping[str, str], name: str, log: DeviceLog) -> None:
-    t_s = _number(row["t_s"])
-    if t_s is None:
-        log.skipped_rows += 1
-        return
-    reasons = row.get("throttle_reasons")
-    log.samples.append(
-        DeviceSample(
-            t_s=t_s,
-            device_id=name,
-            throttle_reasons=None if reasons is None else tuple(filter(None, reasons.split("|"))),
-            **{column: _number(row.get(column)) for column in NUMBERS},  # type: ignore[arg-type]
-        )
-    )
-    units = _number(row.get("units_done"))
-    if units is not None:
-        log.steps.append((t_s, units))
-    paused = _number(row.get("paused_frac"))
-    if paused is not None:
-        _pause(log.phases, t_s, min(1.0, max(0.0, paused)))
+def _edges(phase: str, t_s: float, paused_frac: float) -> Iterable[tuple[float, str]]:
+    """The edge that lies in the second before `t_s`, by how much of it was paused.
 
-
-def _pause(phases: list[tuple[float, str]], t_s: float, paused_frac: float) -> None:
-    """Turn the paused share of one second into the edge that lies in it."""
-    is_paused = bool(phases) and phases[-1][1] != "train"
+    Args:
+        phase: what the job was in before, empty at first.
+        t_s: end of the second.
+        paused_frac: share of it.
+    """
     begin_s = t_s - ROW_S
-    if not phases:
-        phases.append((begin_s, "eval" if paused_frac >= 1.0 else "train"))
-        is_paused = paused_frac >= 1.0
-    if not is_paused and paused_frac > 0.0:
-        phases.append((t_s - paused_frac * ROW_S, "eval"))
-    elif is_paused and paused_frac < 1.0:
-        phases.append((begin_s + paused_frac * ROW_S, "train"))
+    if not phase:
+        phase = "eval" if paused_frac >= 1.0 else "train"
+        yield begin_s, phase
+    if phase == "train" and paused_frac > 0.0:
+        yield t_s - paused_frac * ROW_S, "eval"
+    elif phase != "train" and paused_frac < 1.0:
+        yield begin_s + paused_frac * ROW_S, "train"
 
 
-def _number(text: str | None) -> float | None:
-    """The number of a cell; None for an empty one and for one that is no number."""
-    if not text:
+def _cell(cells: list[str], at: int | None) -> float | None:
+    """The number of a cell; None for an empty or absent one and for one that is no number."""
+    if at is None or at >= len(cells) or not cells[at]:
         return None
     try:
-        value = float(text)
+        value = float(cells[at])
     except ValueError:
         return None
     return value if isfinite(value) else None

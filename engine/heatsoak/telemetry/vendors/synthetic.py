@@ -8,15 +8,25 @@ from __future__ import annotations
 
 import math
 import random
-import re
 import threading
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Any
 
 from heatsoak.errors import UsageError
 from heatsoak.telemetry.device import DeviceInfo, DeviceLostError
 from heatsoak.telemetry.sample import DeviceSample
+from heatsoak.telemetry.synthetic_spec import (
+    FAN_WORDS,
+    LIMIT_BELOW_C,
+    LIMIT_WORDS,
+    Fault,
+    FaultKind,
+    active_kinds,
+    changed,
+    is_unloaded,
+    lasting_kinds,
+)
 from heatsoak.telemetry.thermal_model import (
     STEP_S,
     Asymptote,
@@ -59,11 +69,9 @@ class SyntheticWork:
 BILLION_PARAMETERS = SyntheticWork(6e9, bytes_per_unit=0.0, memory_bytes=26 * BYTES_PER_GIB)
 """The nominal work: six operations a parameter and token, no traffic to speak of."""
 
-FaultKind = Literal["lost", "hang", "stuck", "dropout", "throttle", "disturb"]
-_LASTING: tuple[FaultKind, ...] = ("lost", "hang")
-_THROTTLE_FRAC = 0.8
-_DISTURBED_SHARE = 0.8
 _SENSOR_NOISE_FRAC = 0.007
+_UNSEEN = ("temperature_c", "fan_pct", "power_limit_w", "throttle_reasons")
+"""Readings that a card told to be `blind` does not report."""
 _PAST_STEPS = 3600
 """Steps of the model whose counter is kept at least."""
 
@@ -77,63 +85,6 @@ _MEMORY_MHZ = {
     "HBM3": 2619.0,
     "HBM3e": 3201.0,
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Fault:
-    """Something that happens to a synthetic card."""
-
-    kind: FaultKind
-    t_s: float
-    """Session time at which it begins."""
-    duration_s: float | None = None
-    """None: it stays."""
-
-    def is_active(self, t_s: float) -> bool:
-        """Whether the fault is on at session time `t_s`."""
-        if t_s < self.t_s:
-            return False
-        return self.duration_s is None or t_s < self.t_s + self.duration_s
-
-
-@dataclass(frozen=True, slots=True)
-class SyntheticSpec:
-    """What `synthetic:CARD[xN][+FAULT@T_S[:DURATION_S]]...` asks for."""
-
-    card: str
-    count: int
-    faults: tuple[Fault, ...]
-
-
-def parse_spec(text: str) -> SyntheticSpec:
-    """The parts of one synthetic device specification.
-
-    Raises:
-        UsageError: it does not follow the grammar; the text says what would.
-    """
-    head, *tails = text.removeprefix("synthetic:").split("+")
-    match = re.fullmatch(r"(?P<card>.+?)(?:x(?P<count>\d{1,2}))?", head)
-    if match is None or text == "synthetic":
-        raise UsageError(f"device {text!r}: name a card, as in synthetic:rtx-5090x2")
-    count = int(match["count"] or 1)
-    if not 1 <= count <= 64:
-        raise UsageError(f"device {text!r}: between 1 and 64 cards, not {count}")
-    return SyntheticSpec(match["card"], count, tuple(_parse_fault(text, tail) for tail in tails))
-
-
-def _parse_fault(text: str, tail: str) -> Fault:
-    match = re.fullmatch(r"([a-z]+)@(\d+(?:\.\d+)?)(?::(\d+(?:\.\d+)?))?", tail)
-    if match is None:
-        raise UsageError(
-            f"device {text!r}: the fault {tail!r} must read like lost@600 or throttle@600:120"
-        )
-    kinds: tuple[FaultKind, ...] = get_args(FaultKind)
-    kind = next((known for known in kinds if known == match[1]), None)
-    if kind is None:
-        raise UsageError(f"device {text!r}: unknown fault {match[1]!r}; known: {', '.join(kinds)}")
-    if match[3] is not None and kind in _LASTING:
-        raise UsageError(f"device {text!r}: {kind} lasts for ever and takes no duration")
-    return Fault(kind, float(match[2]), None if match[3] is None else float(match[3]))
 
 
 class SyntheticCard:
@@ -158,11 +109,16 @@ class SyntheticCard:
             faults: what happens to it, and when.
 
         Raises:
-            UsageError: the profile has no figure to scale power or rate from.
+            UsageError: the profile has no figure to scale power or rate from, or the card cannot
+                do what it is told.
         """
         self._faults = tuple(faults)
         chance = random.Random(f"{seed}/{profile.id}/{ordinal}")
         self._parameters = _parameters(profile, ordinal, chance)
+        self._limit_c = _limit_c(profile, self._parameters, self._faults)
+        self._on: frozenset[FaultKind] = frozenset()
+        """The words in force at the model's last step."""
+        self._is_blind = any(fault.kind == "blind" for fault in self._faults)
         self._profile = profile
         self._model = ThermalModel(self._parameters, chance)
         # Of its own: how often a card is read must not change what happens to it.
@@ -178,6 +134,10 @@ class SyntheticCard:
         """Units a workload step, of about a tenth of a second; `units_done` counts whole ones."""
         self._take_up(BILLION_PARAMETERS)
         missing = {} if self._parameters.has_fan else {"fan_pct": "a passive card has no fan"}
+        if self._is_blind:
+            missing = dict.fromkeys(_UNSEEN, "the card was told not to report it")
+        is_told, has_fan = not self._is_blind, self._parameters.has_fan
+        from_start = self._under(lasting_kinds(f for f in self._faults if f.t_s == 0.0))
         self._info = DeviceInfo(
             device_id=f"synthetic-{ordinal}",
             uuid=f"SYNTHETIC-{profile.id.upper()}-{ordinal}",
@@ -186,10 +146,10 @@ class SyntheticCard:
             provenance="synthetic",
             card=profile.id,
             memory_total_bytes=profile.memory_total_bytes,
-            power_limit_w=self._parameters.power_limit_w,
-            power_limit_default_w=self._parameters.power_limit_w,
-            temperature_limit_c=self._parameters.temperature_limit_c,
-            fan_max_pct=100.0 if self._parameters.has_fan else None,
+            power_limit_w=from_start.power_limit_w if is_told else None,
+            power_limit_default_w=self._parameters.power_limit_w if is_told else None,
+            temperature_limit_c=from_start.temperature_limit_c if is_told else None,
+            fan_max_pct=from_start.fan_max_pct if has_fan and is_told else None,
             sm_clock_max_mhz=self._parameters.boost_mhz,
             pcie_gen_max=profile.pcie_gen,
             pcie_width_max=profile.pcie_width,
@@ -231,8 +191,26 @@ class SyntheticCard:
             return units // self.units_per_step * self.units_per_step
 
     def asymptote(self) -> Asymptote:
-        """Where the card ends up under its load, without noise and faults."""
-        return _asymptote(self._parameters)
+        """Where the card ends up under its load and what it was told for good, without noise.
+
+        The mean of its cycle where it goes through one. Evaluations are left out, as the judge
+        leaves them out.
+        """
+        begin = sorted({0.0, *(fault.t_s for fault in self._faults)})
+        return _asymptote(
+            tuple(
+                (t_s, self._under(lasting_kinds(f for f in self._faults if f.t_s <= t_s)))
+                for t_s in begin
+            )
+        )
+
+    def is_evaluating(self, t_s: float) -> bool:
+        """Whether the workload is evaluating at session time `t_s` (the word `eval`)."""
+        return "eval" in active_kinds(self._faults, t_s)
+
+    def crash_s(self) -> float | None:
+        """When the workload fails (the word `crash`), or None."""
+        return min((f.t_s for f in self._faults if f.kind == "crash"), default=None)
 
     def read(self, t_s: float) -> DeviceSample:
         """One reading at session time `t_s`.
@@ -266,8 +244,11 @@ class SyntheticCard:
         rate_per_s, exponent = _rate(self._profile, work)
         self._work = work
         self._parameters = replace(self._parameters, rate_per_s=rate_per_s, rate_exponent=exponent)
-        self._model.parameters = self._parameters
+        self._model.parameters = self._under(self._on)
         self.units_per_step = 2.0 ** max(0, round(math.log2(0.1 * rate_per_s)))
+
+    def _under(self, kinds: frozenset[FaultKind]) -> CardParameters:
+        return changed(self._parameters, kinds, self._limit_c)
 
     def _is_on(self, kind: FaultKind, t_s: float) -> bool:
         return any(fault.kind == kind and fault.is_active(t_s) for fault in self._faults)
@@ -293,10 +274,11 @@ class SyntheticCard:
             if end_s is not None and end_s <= now_s:
                 has_load = False
             if faults:
-                model.clock_cap_frac = _THROTTLE_FRAC if self._is_on("throttle", now_s) else 1.0
-                model.rate_share = _DISTURBED_SHARE if self._is_on("disturb", now_s) else 1.0
-                if self._is_on("lost", now_s):
-                    has_load = False
+                on = active_kinds(faults, now_s)
+                if on != self._on:
+                    self._on = on
+                    model.parameters = self._under(on)
+                has_load = has_load and not is_unloaded(on)
             model.has_load = has_load
             model.step()
             self._past_units.append(model.units)
@@ -313,7 +295,7 @@ class SyntheticCard:
         sensed = 1.0 + _SENSOR_NOISE_FRAC * self._sensor_noise.gauss(0.0, 1.0)
         total_bytes = self._info.memory_total_bytes
         used_bytes = self._work.memory_bytes if model.has_load else IDLE_MEMORY_BYTES
-        return DeviceSample(
+        sample = DeviceSample(
             t_s=t_s,
             device_id=self._info.device_id,
             power_w=round(model.power_average_w * sensed, 2),
@@ -324,17 +306,38 @@ class SyntheticCard:
             utilization_pct=100.0 if model.has_load else 0.0,
             memory_used_bytes=None if total_bytes is None else min(used_bytes, total_bytes),
             fan_pct=float(round(model.fan_pct)) if self._parameters.has_fan else None,
-            power_limit_w=self._parameters.power_limit_w,
+            power_limit_w=model.parameters.power_limit_w,
             throttle_reasons=tuple(reasons),
             pcie_gen=self._info.pcie_gen_max,
             pcie_width=self._info.pcie_width_max,
             pstate=1 if model.has_load else 8,
         )
+        unseen: dict[str, Any] = dict.fromkeys(_UNSEEN) if self._is_blind else {}
+        return replace(sample, **unseen)
 
 
 @cache
-def _asymptote(parameters: CardParameters) -> Asymptote:
-    return find_asymptote(parameters)
+def _asymptote(stages: tuple[tuple[float, CardParameters], ...]) -> Asymptote:
+    return find_asymptote(stages)
+
+
+def _limit_c(profile: CardProfile, parameters: CardParameters, faults: Sequence[Fault]) -> float:
+    """The temperature limit of a card that was told to have one of its own.
+
+    Raises:
+        UsageError: it was told to turn a fan that it has not.
+    """
+    kinds = {fault.kind for fault in faults}
+    if not parameters.has_fan and not kinds.isdisjoint(FAN_WORDS):
+        raise UsageError(
+            f"a synthetic {profile.id} is passive and has no fan; "
+            f"{', '.join(sorted(FAN_WORDS))} need a card with one"
+        )
+    if kinds.isdisjoint(LIMIT_WORDS):
+        return parameters.temperature_limit_c
+    unlimited = changed(parameters, lasting_kinds(faults), math.inf)
+    settled = _asymptote(((0.0, unlimited),))
+    return math.floor(settled.temperature_c - LIMIT_BELOW_C)
 
 
 def _rate(profile: CardProfile, work: SyntheticWork) -> tuple[float, float]:
