@@ -296,7 +296,8 @@ def test_the_document_says_on_what_it_stands():
             for clause in candidate["clauses"]:
                 assert clause["evidence"] or clause["is_met"] is None, clause
     assert {"id": "states-of-13b"}.items() <= third["corrections"][0].items()
-    assert fourth["basis"] == "reference"
+    assert fourth["provenance"] == "reference"
+    assert first["provenance"] == "measured"
     assert "not measured here" in fourth["why"]
 
 

@@ -157,7 +157,9 @@ def test_the_report_joins_measurements_prices_and_profiles(session):
     assert found["schema"] == "heatsoak-advice/1"
     assert found["measured"][0]["units_per_price"]["mean"] == pytest.approx(9402 / 2899)
     assert json.loads(json.dumps(found, allow_nan=False))["currency"] == "USD"
-    assert {c["provenance"] for c in found["archetypes"][0]["candidates"]} == {"synthetic"}
+    first = found["archetypes"][0]
+    assert {c["provenance"] for c in first["candidates"]} == {first["provenance"]} == {"synthetic"}
+    assert first["article"]["text"].endswith("The same here, by synthetic figures.")
 
 
 def test_an_example_or_a_reference_is_no_price(session):

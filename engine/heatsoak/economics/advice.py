@@ -186,7 +186,7 @@ def document(advice: Advice) -> dict[str, Any]:
         "who": archetype.who,
         "priority": archetype.priority,
         "recommended": [_set(cards) for cards in choice.recommended],
-        "basis": choice.basis,
+        "provenance": choice.provenance,
         "because": advice.why if choice.basis == "none" else None,
         "why": advice.why,
         "rule": {"id": archetype.id, "text": advice.rule, "fired": advice.fired,

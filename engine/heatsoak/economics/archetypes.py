@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from heatsoak.economics.estimate import Estimate
     from heatsoak.economics.memory_fit import MemoryPlan
-    from heatsoak.economics.offers import Needs, Offer
+    from heatsoak.economics.offers import Needs, Offer, Provenance
     from heatsoak.economics.rules import Peak
     from heatsoak.profiles.archetypes import Archetype, Criterion
 
@@ -95,6 +95,14 @@ class Choice:
     def key(self) -> tuple[str, ...]:
         """What is recommended, so that two choices can be compared."""
         return (self.basis, *sorted(cards.label for cards in self.recommended))
+
+    @property
+    def provenance(self) -> Provenance | None:
+        """Whose figures the answer stands on; None where there is no answer."""
+        if not self.recommended:
+            return None
+        measured = self.recommended[0].offer.measured
+        return "reference" if measured is None else measured.provenance
 
     @property
     def also(self) -> tuple[CardSet, ...]:

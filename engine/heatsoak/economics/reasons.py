@@ -35,6 +35,16 @@ INPUT_WORDS = {
     "context": "context in tokens",
 }
 """What an input of a flip is called."""
+BY_WORDS = {
+    "measured": "by your measurement", "synthetic": "by synthetic figures",
+    "imported": "by imported figures", "reference": "by the profiles alone",
+}  # fmt: skip
+"""By what an answer was found."""
+RAN_WORDS = {"measured": "measured", "synthetic": "simulated", "imported": "imported"}
+"""What was done with a card."""
+USUAL_FLAGS = frozenset({"power-capped", "smoke"})
+"""Flags that are no caution here: many cards run at their power limit by design, and SMOKE is said
+in every block."""
 ENTER_PRICE = "heatsoak prices set {card} --invoice AMOUNT --currency USD --date YYYY-MM-DD"
 
 
@@ -207,13 +217,14 @@ def cautions(archetype: Archetype, choice: Choice, needs: Needs) -> Iterator[str
             continue
         if measured.n != cards.n:
             yield (
-                f"{_count(measured.n)} {cards.offer.name} was measured, {cards.n} together were "
-                "not: what more cards add has to be measured."
+                f"{_count(measured.n)} {cards.offer.name} was {RAN_WORDS[measured.provenance]}, "
+                f"{cards.n} together were not: what more cards add has to be measured."
             )
         if measured.ecc_is_on is False and (archetype.require.ecc or "ecc" in needs.musts):
             yield f"{cards.offer.name} was measured with ECC off; switch it on and soak again."
-        if measured.flags:
-            yield f"{cards.offer.name} was measured with the flags {', '.join(measured.flags)}."
+        flags = [flag for flag in measured.flags if flag not in USUAL_FLAGS]
+        if flags:
+            yield f"{cards.offer.name} ran with the flags {', '.join(flags)}; see its result."
     if need is not None and choice.basis == "measured":
         yield f"Memory is planned for {need.label}; rates are of the workload that was measured."
 
@@ -236,7 +247,7 @@ def article_text(archetype: Archetype, choice: Choice) -> str:
         if c.missed
     ]
     if is_same:
-        how = "by your measurement" if choice.basis == "measured" else "by the profiles alone"
+        how = BY_WORDS[choice.provenance or "reference"]
         short = f" Of its picks these do not qualify: {listed(missed)}." if missed else ""
         return f"{says} The same here, {how}.{short}"
     unmeasured = [c.cards.offer.name for c in picks if c.is_fit and not c.cards.is_measured]

@@ -90,9 +90,13 @@ def _weighs(method: Method) -> int:
 def fewest_cards(
     shape: ModelShape, training: Training, card: CardProfile
 ) -> tuple[int, MemoryPlan] | None:
-    """How many such cards the training needs as asked, sharded as ZeRO-3; None above 8."""
+    """How many such cards the training needs as asked; None above 8.
+
+    Shared as ZeRO-3 where no ZeRO stage was asked for, since copies need no less of each card.
+    """
+    shard = training.shard if training.shard.startswith("zero") else "zero3"
     for n in CARD_COUNTS:
-        plan = plan_memory(shape, sharded(training, n), card, n)
+        plan = plan_memory(shape, replace(training, shard=shard), card, n)
         if plan.verdict != "no":
             return n, plan
     return None
