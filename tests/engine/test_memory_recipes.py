@@ -79,6 +79,8 @@ def test_a_method_beside_the_ladder_goes_on_with_what_weighs_less():
 
 def test_how_many_cards_it_takes():
     assert fewest_cards(LLAMA_13B, Training(), CARDS["rtx-pro-5000-72"])[0] == 4
+    assert fewest_cards(LLAMA_13B, Training(shard="ddp"), CARDS["rtx-pro-5000-72"])[0] == 4
+    assert fewest_cards(LLAMA_13B, Training(shard="zero1"), CARDS["l40s"]) is None
     assert fewest_cards(LLAMA_13B, Training(), CARDS["h200-sxm"])[0] == 2
     assert fewest_cards(LLAMA_13B, Training("qlora"), CARDS["rtx-5090"])[0] == 1
     assert fewest_cards(find_model("llama-2-70b"), Training(), CARDS["rtx-5090"]) is None

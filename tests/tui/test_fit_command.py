@@ -72,7 +72,7 @@ def test_the_table_names_what_fits_instead(capsys):
     assert main(["fit", "--cards", "rtx-pro-5000-72,rtx-pro-5000-48"]) == 0
     text = capsys.readouterr().out
     assert "rtx-pro-5000-72: NO" in text
-    assert "as asked it needs 4 of them, zero3" in text
+    assert "as asked it needs 4 of them, sharded" in text
     assert "full-8bit-fused  yes  53.4 GiB" in text
     assert "full-offload  yes  28.2 GiB  and 208 to 351 GB on the host" in text
     assert main(["fit"]) == 0

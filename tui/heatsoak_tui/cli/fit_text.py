@@ -112,7 +112,7 @@ def _detail(entry: Data, needed: int | None) -> list[str]:
             else f"  largest context {number(entry['largest_context'], 0)}"
         )
     if entry["verdict"] == "no":
-        enough = f"{needed} of them, zero3" if needed else "more than 8 of them"
+        enough = f"{needed} of them, sharded" if needed else "more than 8 of them"
         lines.append(f"  as asked it needs {enough}")
     rows = [
         (

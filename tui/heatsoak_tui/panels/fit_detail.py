@@ -100,7 +100,7 @@ def _limits(choice: FitChoice) -> Line:
     context, batch, needed = choice.limits()
     if context is not None and batch is not None:
         return [(f"context to {number(context, 0)}, or batch to {number(batch, 0)}", "text")]
-    return [(f"as asked: {needed} of them, zero3" if needed else "as asked: more than 8", "text")]
+    return [(f"as asked: {needed} of them, sharded" if needed else "as asked: more than 8", "text")]
 
 
 def _recipes(recipes: Sequence[FittingRecipe], *, is_wide: bool) -> list[Line]:
