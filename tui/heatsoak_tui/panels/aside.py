@@ -21,6 +21,8 @@ CHANNEL_HUES = {
     "clock": "clock",
     "fan": "fan",
 }
+GRAVE_KINDS = frozenset({"lost", "silent", "health"})
+"""Events of any card that whoever looks at another one must not miss."""
 QUIET_KINDS = frozenset({"start"})
 """Events that every run has and nobody reads twice."""
 
@@ -102,7 +104,8 @@ def event_lines(view: RunView, device_id: str, width: int, room: int) -> list[Li
     """The newest events of the card and of the run, oldest of them first."""
     lines: list[Line] = []
     for event in reversed(view.events):
-        if event.kind in QUIET_KINDS or event.device_id not in (None, device_id):
+        is_of_all = event.device_id in (None, device_id) or event.kind in GRAVE_KINDS
+        if event.kind in QUIET_KINDS or not is_of_all:
             continue
         block = _event_block(event, width)
         if len(lines) + len(block) > room:

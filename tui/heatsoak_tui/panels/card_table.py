@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from typing_extensions import override
 
 from heatsoak_tui.format import DASH, card_mark, fit, number, percent, short_name
-from heatsoak_tui.widgets.canvas import WIDE
+from heatsoak_tui.widgets.canvas import WIDE, width_of
 from heatsoak_tui.widgets.run_canvas import STATE_ROLES, RunCanvas
 
 if TYPE_CHECKING:
@@ -76,7 +76,10 @@ class CardTable(RunCanvas):
         lines: list[Line] = [[(head, "muted")]]
         for device_id in ids[first : first + room]:
             is_picked = device_id == shown.device_id and len(ids) > 1
-            lines.append(card_line(view, device_id, columns, is_picked=is_picked))
+            line = card_line(view, device_id, columns, is_picked=is_picked)
+            last, role = line[-1]
+            line[-1] = (fit(last, width - width_of(line[:-1])), role)
+            lines.append(line)
         return lines
 
 
@@ -84,7 +87,11 @@ def card_line(view: RunView, device_id: str, columns: Columns, *, is_picked: boo
     """`▸ 0 RTX 5090   9 431   561   74   2 437   68   settling`."""
     info = view.device(device_id)
     sample = view.latest(device_id)
-    name = fit(f"{card_mark(device_id)} {short_name(info.name)}", columns.name - 1)
+    name = short_name(info.name)
+    if info.mig_profile is not None:
+        # What tells slices apart must not be cut off; that they are slices is in the title.
+        name = f"{info.mig_profile} {name.partition(' MIG ')[0]}"
+    name = fit(f"{card_mark(device_id)} {name}", columns.name - 1)
     power = sample.power_w if sample else None
     temperature = sample.temperature_c if sample else None
     clock = sample.sm_clock_mhz if sample else None
