@@ -232,6 +232,36 @@ def test_inline_ecc_that_must_be_on_takes_its_part_of_the_memory():
     assert labels(with_ecc) == ["RTX PRO 5000 Blackwell (48 GB)"]  # Its ECC takes no memory.
 
 
+def test_a_training_is_planned_in_the_memory_that_ecc_leaves():
+    def usable(needs):
+        choice = choose(KINDS["full-13b"], ARTICLE, needs)
+        return {c.cards.offer.card: c.cards.plan.usable_bytes for c in choice.candidates}
+
+    off, on = usable(NEEDS), usable(replace(NEEDS, musts=frozenset({"ecc"})))
+    ada, pro = CARDS["rtx-6000-ada"], "rtx-pro-5000-48"
+    assert off["rtx-6000-ada"] - on["rtx-6000-ada"] == pytest.approx(ada.memory_total_bytes / 16)
+    assert off[pro] == on[pro]
+
+
+def test_what_was_not_measured_would_have_to_be_shown_better_at_its_reference_price():
+    (first,) = advise([KINDS["perf-per-dollar"]], ARTICLE, NEEDS)
+    others = {one.cards.offer.card: one for one in first.others}
+    assert "rtx-5090" not in others
+    pro = others["rtx-pro-6000-ws"]
+    assert pro.price == CARDS["rtx-pro-6000-ws"].street_price_usd
+    assert pro.price_words == "street price of 2026-04-06"
+    most = 9402 * 1.004 / 2899  # The upper end of what is to be beaten.
+    assert pro.rate_needed == pytest.approx((most * pro.price[0], most * pro.price[1]))
+    assert others["rtx-5000-ada"].price is None
+    prices = [one.price[0] for one in first.others if one.price]
+    assert prices == sorted(prices)
+    euro = tuple(
+        replace(o, price=replace(o.price, currency="EUR")) if o.price else o for o in ARTICLE
+    )
+    (first,) = advise([KINDS["perf-per-dollar"]], euro, NEEDS)
+    assert all(one.price is None for one in first.others)  # References are in USD.
+
+
 def test_energy_is_counted_only_when_all_of_it_was_entered():
     far = market(
         offer("rtx-5090", 5000.0, 1000.0, power_w=575.0),
