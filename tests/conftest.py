@@ -43,11 +43,15 @@ def nvml_libraries(tmp_path_factory):
     return nvml_emulator.Libraries(tmp_path_factory.mktemp("nvml"))
 
 
+@pytest.fixture(scope="session")
+def nvml_class():
+    """For fixtures that outlive a test; a test takes `nvml`."""
+    return nvml_emulator.Nvml
+
+
 @pytest.fixture
-def nvml(nvml_libraries, tmp_path, monkeypatch):
+def nvml(nvml_libraries, tmp_path):
     """An emulated NVML for the processes that the test starts; `nvml.tell(...)` says the cards."""
-    emulator = nvml_emulator.Nvml(nvml_libraries, tmp_path)
-    for name, value in emulator.environment.items():
-        monkeypatch.setenv(name, value)  # so that they are taken back after the test
-    emulator.tell("")
-    return emulator
+    with nvml_emulator.Nvml(nvml_libraries, tmp_path).borrowed() as emulator:
+        emulator.tell("")
+        yield emulator

@@ -43,7 +43,6 @@ sys.exit(main())
 """
 
 SCENARIOS = [
-    "one-card",
     "eight-cards",
     "mixed-cards",
     "mig",
@@ -54,7 +53,6 @@ SCENARIOS = [
     "jetson",
     "superchip",
     "four-digit-watts",
-    "unknown-bits",
 ]
 
 

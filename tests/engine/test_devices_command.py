@@ -1,4 +1,4 @@
-"""`heatsoak devices` where the NVIDIA driver is not there or not well: a sentence, no traceback."""
+"""`heatsoak devices` and others where the NVIDIA driver is not well: a sentence, no traceback."""
 
 from __future__ import annotations
 
@@ -6,91 +6,131 @@ import json
 
 import pytest
 
-CASES = {
-    "no library": (None, "no NVIDIA driver"),
-    "library without driver": ("init DRIVER_NOT_LOADED\n", "kernel driver is not loaded"),
-    "version mismatch": ("init LIB_RM_VERSION_MISMATCH\n", "reboot"),
-    "no permission": ("init NO_PERMISSION\n", "no permission"),
-    "no card": ("driver 580.95.05\n", "finds no card"),
-    "library too old": ("without nvmlInitWithFlags\n", "too old"),
-    "container cut off": ("init UNKNOWN\n", "unknown error"),
+WORDS = {
+    "no library": "no NVIDIA driver",
+    "without nvmlInitWithFlags": "too old",
+    "init DRIVER_NOT_LOADED": "kernel driver is not loaded",
+    "init LIB_RM_VERSION_MISMATCH": "reboot",
+    "init NO_PERMISSION": "no permission",
+    "init UNKNOWN": "unknown error",
+    "driver 580.95.05": "finds no card",
 }
+"""What the user reads, by scenario."""
 OTHER_CODES = [1, 2, 3, 6, 7, 8, 10, 11, 14, 15, 16, 17, 19, 20, 27, 28]
+COMMANDS = {
+    "devices": ["devices"],
+    "list": ["devices", "--json"],
+    "doctor": ["doctor", "--quick", "--json"],
+    "run": ["run", "-d", "0", "--headless", "--protocol", "smoke"],
+}
+PLAY = """
+import contextlib, io, json, os
+from heatsoak_tui.cli import main
+path = os.environ["NVML_EMULATOR_SCENARIO"]
+
+def answers(scenario, commands):
+    with open(path + ".new", "w") as file:
+        file.write(scenario + "\\n")
+    os.replace(path + ".new", path)
+    found = {}
+    for name, words in commands.items():
+        out, err = io.StringIO(), io.StringIO()
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            code = main(words)
+        found[name] = [code, out.getvalue(), err.getvalue()]
+    return found
+"""
 
 
-@pytest.fixture
-def driver(nvml, tmp_path, monkeypatch):
-    """Tells the emulated driver what is wrong with it; None: there is no library."""
+class NoLibrary:
+    """Stands in for the builds of the emulator: a file that is no library, as if there were none.
 
-    def tell(scenario):
-        nvml.tell(scenario or "")
-        if scenario is None:
-            # A file that is no library stands for none, whatever this machine has installed.
-            (tmp_path / "nothing").mkdir()
-            (tmp_path / "nothing" / "libnvidia-ml.so.1").touch()
-            monkeypatch.setattr(nvml, "libraries", Nothing(tmp_path / "nothing"))
-        return nvml
+    The loader stops at it, whatever this machine has installed.
+    """
 
-    return tell
-
-
-class Nothing:
     def __init__(self, folder):
         self._folder = folder
+        (folder / "libnvidia-ml.so.1").touch()
 
     def library(self, hidden):
         return self._folder
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_the_list_is_told_with_one_sentence_on_what_is_missing(driver, case):
-    scenario, words = CASES[case]
-    nvml = driver(scenario)
-    done = nvml.heatsoak("devices")
-    assert done.returncode == 0
-    assert words in done.stdout
-    assert "cpu" in done.stdout
-    assert done.stderr == ""
-    assert sum(words in line for line in done.stdout.splitlines()) == 1
+@pytest.fixture(scope="module")
+def answers(nvml_libraries, nvml_class, tmp_path_factory):
+    """Of each command under each scenario: exit code, stdout, stderr."""
+    found = {}
+    # A library is loaded once a process, so what has another library has another process.
+    for group in (["no library"], ["without nvmlInitWithFlags"], list(WORDS)[2:]):
+        libraries, folder = nvml_libraries, tmp_path_factory.mktemp("driver")
+        scenarios = [name if name != "no library" else "" for name in group]
+        if group == ["no library"]:
+            libraries = NoLibrary(folder)
+        with nvml_class(libraries, folder).borrowed() as nvml:
+            nvml.tell(scenarios[0])
+            got = nvml.run(
+                f"{PLAY}\nprint(json.dumps([answers(s, {COMMANDS!r}) for s in {scenarios!r}]))"
+            )
+        found |= zip(group, got, strict=True)
+    return found
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_a_run_on_a_card_is_refused_with_the_same_sentence(driver, case):
-    scenario, words = CASES[case]
-    nvml = driver(scenario)
-    done = nvml.heatsoak("run", "-d", "0", "--headless", "--protocol", "smoke")
-    assert done.returncode == 5
-    assert done.stdout == ""
-    assert len(done.stderr.splitlines()) == 1
-    assert words in done.stderr
+@pytest.mark.parametrize("scenario", WORDS)
+def test_the_list_is_told_with_one_sentence_on_what_is_missing(answers, scenario):
+    words = WORDS[scenario]
+    code, out, err = answers[scenario]["devices"]
+    assert (code, err) == (0, "")
+    assert "cpu" in out
+    assert sum(words in line for line in out.splitlines()) == 1
+    code, out, err = answers[scenario]["list"]
+    assert (code, err) == (0, "")
+    document = json.loads(out)
+    assert words in document["nvidia_problem"]
+    assert [device["kind"] for device in document["devices"]] == ["cpu"]
+
+
+@pytest.mark.parametrize("scenario", WORDS)
+def test_a_run_on_a_card_is_refused_with_the_same_sentence(answers, scenario):
+    code, out, err = answers[scenario]["run"]
+    assert (code, out) == (5, "")
+    assert len(err.splitlines()) == 1
+    assert WORDS[scenario] in err
+
+
+@pytest.mark.parametrize("scenario", WORDS)
+def test_the_doctor_says_the_same_sentence_and_looks_at_the_rest(answers, scenario):
+    words = WORDS[scenario]
+    code, out, err = answers[scenario]["doctor"]
+    assert (code, err) == (0, "")
+    findings = json.loads(out)["findings"]
+    (told,) = (finding for finding in findings if words in f"{finding['title']} {finding['text']}")
+    assert told["severity"] == ("info" if scenario == "no library" else "warning")
+    assert any(finding["device_id"] == "cpu" for finding in findings)
 
 
 def test_every_other_code_of_a_start_is_a_sentence_too(nvml):
-    """In one process, since the command is the same: only the words of the problem differ."""
     found = nvml.run(
-        f"""
-import contextlib, io, json, os
-from heatsoak_tui.cli import main
-path = os.environ["NVML_EMULATOR_SCENARIO"]
-answers = {{}}
-for code in {OTHER_CODES}:
-    with open(path + ".new", "w") as file:
-        file.write(f"init {{code}}\\n")
-    os.replace(path + ".new", path)
-    out = io.StringIO()
-    with contextlib.redirect_stdout(out):
-        exit_code = main(["devices", "--json"])
-    answers[code] = [exit_code, json.loads(out.getvalue())]
-print(json.dumps(answers))
+        f"""{PLAY}
+commands = {{"list": ["devices", "--json"]}}
+print(json.dumps([answers(f"init {{code}}", commands)["list"] for code in {OTHER_CODES}]))
 """
     )
-    assert [int(code) for code in found] == OTHER_CODES
-    assert len({document["nvidia_problem"] for _, document in found.values()}) == len(OTHER_CODES)
-    for exit_code, document in found.values():
-        assert exit_code == 0
-        assert "the NVIDIA driver does not start: " in document["nvidia_problem"]
-        assert "\n" not in document["nvidia_problem"]
-        assert [device["kind"] for device in document["devices"]] == ["cpu"]
+    problems = [json.loads(out)["nvidia_problem"] for _, out, _ in found]
+    assert {code for code, _, _ in found} == {0}
+    assert all("the NVIDIA driver does not start: " in problem for problem in problems)
+    assert all("\n" not in problem for problem in problems)
+    assert len(set(problems)) == len(OTHER_CODES)
+
+
+@pytest.mark.parametrize(
+    ("command", "code"), [(["devices"], 0), (["doctor", "--quick", "-d", "0"], 5)]
+)
+def test_the_installed_command_says_it_and_shows_no_traceback(nvml, command, code):
+    nvml.tell("init DRIVER_NOT_LOADED\n")
+    done = nvml.heatsoak(*command)
+    assert done.returncode == code
+    assert "kernel driver is not loaded" in " ".join((done.stdout + done.stderr).split())
+    assert "Traceback" not in done.stderr
 
 
 def test_a_card_that_cannot_be_read_is_told_beside_those_that_can(nvml):
@@ -99,24 +139,4 @@ def test_a_card_that_cannot_be_read_is_told_beside_those_that_can(nvml):
     assert done.returncode == 0
     ids = [device["device_id"] for device in json.loads(done.stdout)["devices"]]
     assert ids == ["0", "cpu"]
-    assert "Traceback" not in done.stderr
-
-
-@pytest.mark.parametrize("case", CASES)
-def test_the_doctor_says_the_same_sentence_and_looks_at_the_rest(driver, case):
-    scenario, words = CASES[case]
-    done = driver(scenario).heatsoak("doctor", "--quick", "--json")
-    assert done.returncode == 0
-    assert done.stderr == ""
-    findings = json.loads(done.stdout)["findings"]
-    told = [finding for finding in findings if words in f"{finding['title']} {finding['text']}"]
-    assert len(told) == 1
-    assert told[0]["severity"] == ("info" if scenario is None else "warning")
-    assert any(finding["device_id"] == "cpu" for finding in findings)
-
-
-def test_the_doctor_is_asked_for_a_card_that_cannot_be_used(driver):
-    done = driver(CASES["library without driver"][0]).heatsoak("doctor", "--quick", "-d", "0")
-    assert done.returncode == 5
-    assert CASES["library without driver"][1] in " ".join((done.stdout + done.stderr).split())
     assert "Traceback" not in done.stderr

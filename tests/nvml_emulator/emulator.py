@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -9,6 +10,10 @@ import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 FOLDER = Path(__file__).resolve().parent
 MODELS = FOLDER / "models"
@@ -124,6 +129,20 @@ class Nvml:
     def read(self, name: str) -> str:
         """The text of a scenario in `scenarios/`."""
         return (SCENARIOS / f"{name}.scenario").read_text()
+
+    @contextlib.contextmanager
+    def borrowed(self) -> Iterator[Nvml]:
+        """This NVML in the environment of the test's process until the end of the block."""
+        before = {name: os.environ.get(name) for name in self.environment}
+        os.environ.update(self.environment)
+        try:
+            yield self
+        finally:
+            for name, value in before.items():
+                if value is None:
+                    os.environ.pop(name, None)
+                else:
+                    os.environ[name] = value
 
     @property
     def environment(self) -> dict[str, str]:
