@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from heatsoak.launch.catalog import WorkloadInfo
 from heatsoak.recipe import Recipe
 from heatsoak.session.result import result_entry
 from heatsoak.session.rows import Batch, EventRow, JobRow, PhaseRow, ResultRow, StepsRow
@@ -284,3 +285,35 @@ def _written_result(n: int, verdict: Verdict) -> Result:
 def written():
     """written(until_s, is_frozen=, end=) -> Soak."""
     return written_run
+
+
+@pytest.fixture
+def fixed_offer(monkeypatch):
+    """Workloads and a protocol that stay as they are when the real ones change."""
+    common = {"version": 1, "unit": "tokens", "archetype": ""}
+    sizes = {
+        "350M": {"memory_gib": 20.0, "kinds": ["nvidia"], "recipe": {"context": 2048}},
+        "1B": {"memory_gib": 26.3, "kinds": ["nvidia", "synthetic"]},
+    }
+    recipe = {
+        "size": "1B", "context": 4096, "micro_batch": 2, "accumulate": 1, "precision": "bf16",
+        "attention": "auto", "compile": False, "checkpointing": False, "optimizer": "adamw",
+    }  # fmt: skip
+    options = {
+        "context": "int", "micro_batch": "int", "precision": ["bf16", "fp32"],
+        "attention": ["auto", "flash"], "compile": [False, True], "learning_rate": "float",
+    }  # fmt: skip
+    offer = {
+        "llm_pretrain": WorkloadInfo(
+            "llm_pretrain", title="Pre-training of a transformer on English text",
+            kinds=("nvidia", "cpu"), sizes=sizes, defaults=recipe, options=options, **common,
+        ),
+        "synthetic": WorkloadInfo(
+            "synthetic", title="Arithmetic that follows the clock of a synthetic card",
+            kinds=("synthetic",), sizes=sizes, defaults=recipe, options={}, **common,
+        ),
+    }  # fmt: skip
+    monkeypatch.setattr("heatsoak.launch.catalog.workloads", lambda: offer)
+    monkeypatch.setattr("heatsoak.launch.catalog.training_problem", lambda: None)
+    summary = "judged to within 1 %: about 15 to 30 min, at most 90"
+    monkeypatch.setitem(PROTOCOLS, "standard", replace(PROTOCOLS["standard"], summary=summary))

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from heatsoak.launch.catalog import WorkloadInfo
-from heatsoak.steady_state.protocols import PROTOCOLS
 from heatsoak.telemetry.device import DeviceInfo
 from heatsoak.telemetry.sample import DeviceSample
 from heatsoak_tui.app import HeatsoakApp
@@ -117,38 +114,6 @@ def drafted() -> Draft:
         "1": DeviceSample(0.0, "1", temperature_c=33.0, utilization_pct=0.0, pcie_width=8),
     }
     return Draft([card, second, cpu], samples, chosen={"0", "1"}, is_found=True)
-
-
-@pytest.fixture
-def fixed_offer(monkeypatch):
-    """Workloads and a protocol that stay as they are when the real ones change."""
-    common = {"version": 1, "unit": "tokens", "archetype": ""}
-    sizes = {
-        "350M": {"memory_gib": 20.0, "kinds": ["nvidia"], "recipe": {"context": 2048}},
-        "1B": {"memory_gib": 26.3, "kinds": ["nvidia", "synthetic"]},
-    }
-    recipe = {
-        "size": "1B", "context": 4096, "micro_batch": 2, "accumulate": 1, "precision": "bf16",
-        "attention": "auto", "compile": False, "checkpointing": False, "optimizer": "adamw",
-    }  # fmt: skip
-    options = {
-        "context": "int", "micro_batch": "int", "precision": ["bf16", "fp32"],
-        "attention": ["auto", "flash"], "compile": [False, True], "learning_rate": "float",
-    }  # fmt: skip
-    offer = {
-        "llm_pretrain": WorkloadInfo(
-            "llm_pretrain", title="Pre-training of a transformer on English text",
-            kinds=("nvidia", "cpu"), sizes=sizes, defaults=recipe, options=options, **common,
-        ),
-        "synthetic": WorkloadInfo(
-            "synthetic", title="Arithmetic that follows the clock of a synthetic card",
-            kinds=("synthetic",), sizes=sizes, defaults=recipe, options={}, **common,
-        ),
-    }  # fmt: skip
-    monkeypatch.setattr("heatsoak.launch.catalog.workloads", lambda: offer)
-    monkeypatch.setattr("heatsoak.launch.catalog.training_problem", lambda: None)
-    summary = "judged to within 1 %: about 15 to 30 min, at most 90"
-    monkeypatch.setitem(PROTOCOLS, "standard", replace(PROTOCOLS["standard"], summary=summary))
 
 
 @SIZES

@@ -53,8 +53,13 @@ def unknown(id: str, title: str, why: str, device_id: str | None = None) -> Find
 
 
 def ranked(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """The gravest first, what is not known after what is; otherwise in their order."""
-    return tuple(sorted(findings, key=lambda f: (WORST_FIRST.index(f.severity), f.is_unknown)))
+    """The gravest first, what is known before what is not, a device's before the machine's."""
+    return tuple(sorted(findings, key=_rank))
+
+
+def _rank(finding: Finding) -> tuple[int, bool, bool]:
+    is_general = finding.device_id is None
+    return WORST_FIRST.index(finding.severity), finding.is_unknown, is_general
 
 
 def counts(findings: Iterable[Finding]) -> dict[str, int]:

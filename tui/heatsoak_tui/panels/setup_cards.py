@@ -10,6 +10,7 @@ from heatsoak_tui.format import DASH, card_mark, fit, number, wrap
 from heatsoak_tui.widgets.draft_canvas import DraftCanvas, heading, in_sight
 
 if TYPE_CHECKING:
+    from heatsoak.doctor.machine import Card
     from heatsoak.telemetry.device import DeviceInfo
     from heatsoak.telemetry.sample import DeviceSample
     from heatsoak_tui.widgets.canvas import Line
@@ -57,10 +58,16 @@ class SetupCards(DraftCanvas):
             (f"{fit(label, room):<{room}}", "text" if is_chosen else "muted"),
             (f"{size:>9}", "muted"),
             (f"{degrees:>7}  ", "temperature" if temperature is not None else "muted"),
-            (_doing(sample) if has_load else "", "muted"),
+            (_doing(sample, draft.card(info.device_id)) if has_load else "", "muted"),
         ]
 
 
-def _doing(sample: DeviceSample | None) -> str:
+def _doing(sample: DeviceSample | None, card: Card | None) -> str:
+    if card is not None and card.soaked_by:
+        return "being soaked"
+    if card is not None and any(user.kind == "compute" for user in card.users or ()):
+        return "in use"
     load = sample.utilization_pct if sample else None
+    if card is not None and card.users == () and not load:
+        return "free"
     return f"load {number(load, 0)} %" if load is not None else ""

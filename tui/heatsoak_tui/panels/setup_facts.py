@@ -65,12 +65,16 @@ def facts(info: DeviceInfo, sample: DeviceSample | None) -> list[str]:
         found.append(f"{info.cores} cores")
     if info.driver_version is not None:
         found.append(f"driver {info.driver_version}")
+    if info.cuda_version is not None:
+        found.append(f"CUDA {info.cuda_version}")
     if info.power_limit_w is not None:
         default = info.power_limit_default_w
         note = "" if default is None else " (default)"
         if default is not None and abs(default - info.power_limit_w) > 0.5:
             note = f" (default {number(default, 0)} W)"
         found.append(f"power limit {number(info.power_limit_w, 0)} W{note}")
+    if info.ecc_is_on is not None:
+        found.append(f"ECC {'on' if info.ecc_is_on else 'off'}")
     if info.temperature_limit_c is not None:
         found.append(f"slows down at {number(info.temperature_limit_c, 0)} °C")
     if info.pcie_gen_max is not None and info.pcie_width_max is not None:

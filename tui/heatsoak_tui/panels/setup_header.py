@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from typing_extensions import override
@@ -12,6 +13,7 @@ from heatsoak_tui.widgets.canvas import Line, left_right, rule, width_of
 from heatsoak_tui.widgets.draft_canvas import DraftCanvas
 
 if TYPE_CHECKING:
+    from heatsoak.doctor.finding import Severity
     from heatsoak_tui.widgets.draft import Draft
 
 
@@ -51,9 +53,26 @@ class SetupHeader(DraftCanvas):
             what = f"card {what}"
         summary = PROTOCOLS[draft.protocol].summary
         text = f"to soak {what} with {draft.workload_name}: {summary}"
-        right: Line = [("enter starts ", "accent")]
+        enter: Line = [("enter starts ", "accent")]
+        doctor = self._doctor()
+        if room > 1:
+            lines = _flow("Ready", "good/strong", text, width - width_of(enter), room)
+            lines += [[]] * (2 - len(lines))
+            second = left_right(lines[1], [*doctor, (" ", "text")], width)
+            return [left_right(lines[0], enter, width), second, *lines[2:]]
+        right = [*doctor, ("   ", "text"), *enter]
         lines = _flow("Ready", "good/strong", text, width - width_of(right), room)
-        return [left_right(lines[0], right, width), *lines[1:]]
+        return [left_right(lines[0], right, width)]
+
+    def _doctor(self) -> Line:
+        """`doctor: 2 warnings`; empty when there are none."""
+        number = Counter(one.severity for one in self.draft.problems())
+        if not number:
+            return []
+        worst: Severity = "error" if number["error"] else "warning"
+        many = "s" if number[worst] > 1 else ""
+        role = "bad" if worst == "error" else "warn"
+        return [("doctor: ", "muted"), (f"{number[worst]} {worst}{many}", role)]
 
 
 def _flow(word: str, role: str, text: str, width: int, room: int) -> list[Line]:

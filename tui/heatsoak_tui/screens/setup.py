@@ -9,17 +9,20 @@ from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
 from typing_extensions import override
 
+from heatsoak.doctor import look
 from heatsoak.errors import HeatsoakError
 from heatsoak.recorder import client
 from heatsoak.telemetry.device import DeviceLostError, DeviceReadError
 from heatsoak.telemetry.discovery import discover, nvidia_problem, open_devices
 from heatsoak_tui.messages import RunStarted
 from heatsoak_tui.panels.setup_cards import SetupCards
+from heatsoak_tui.panels.setup_doctor import SetupDoctor
 from heatsoak_tui.panels.setup_facts import SetupFacts
 from heatsoak_tui.panels.setup_header import SetupHeader
 from heatsoak_tui.panels.setup_plan import SetupPlan
 from heatsoak_tui.panels.setup_workloads import SetupWorkloads
 from heatsoak_tui.screens.base import HeatsoakScreen, TooSmall
+from heatsoak_tui.screens.doctor import DoctorScreen
 from heatsoak_tui.screens.prompts import Ask
 from heatsoak_tui.widgets.draft import PANES, Draft
 from heatsoak_tui.widgets.key_line import KeyLine
@@ -27,9 +30,13 @@ from heatsoak_tui.widgets.key_line import KeyLine
 if TYPE_CHECKING:
     from textual.app import ComposeResult
 
+    from heatsoak.doctor import Machine
     from heatsoak.recorder.plan import Plan
     from heatsoak.telemetry.device import DeviceInfo
     from heatsoak.telemetry.sample import DeviceSample
+
+ROOMY = 30
+"""Lines from which doctor may have more than two."""
 
 
 class SetupScreen(HeatsoakScreen):
@@ -49,6 +56,9 @@ class SetupScreen(HeatsoakScreen):
         Binding("right,l", "field(1)", show=False, id="field.next",
                 tooltip="Next field of the plan"),
         Binding("e", "edit", "edit plan", id="edit", tooltip="Edit the plan; type a field's value"),
+        Binding("f", "fit", "fit", id="fit", tooltip="Which model fits which card"),
+        Binding("d", "doctor", "doctor", id="doctor",
+                tooltip="All that would spoil the measurement, and how to mend it"),
         Binding("y", "synthetic", "synthetic", id="synthetic", tooltip="Add a synthetic card"),
         Binding("f5", "find", "look again", show=False, id="find", tooltip="Look for cards again"),
         Binding("q,ctrl+c", "quit", "quit", id="quit", tooltip="Leave; nothing is running"),
@@ -74,6 +84,7 @@ class SetupScreen(HeatsoakScreen):
             yield SetupCards(self.draft, id="setup-cards")
             yield SetupWorkloads(self.draft, id="setup-workloads")
         yield SetupPlan(self.draft, id="plan")
+        yield SetupDoctor(self.draft, id="setup-doctor")
         yield SetupFacts(self.draft, id="setup-facts")
         yield KeyLine(id="keys")
 
@@ -92,6 +103,11 @@ class SetupScreen(HeatsoakScreen):
         samples = {info.device_id: read_once(info.device_id) for info in devices}
         known = {key: sample for key, sample in samples.items() if sample is not None}
         self.app.call_from_thread(self._found, devices, known, problem)
+        self.app.call_from_thread(self._examined, look())
+
+    def _examined(self, machine: Machine) -> None:
+        self.draft.machine = machine
+        self._devices_changed()
 
     def _found(
         self, devices: list[DeviceInfo], samples: dict[str, DeviceSample], problem: str
@@ -112,7 +128,10 @@ class SetupScreen(HeatsoakScreen):
         """The lists get a line for each card and workload while the plan and facts have theirs."""
         cards = len(self.draft.devices) + 1 + 2 * bool(self.draft.problem)
         rows = 1 + max(cards, len(self.draft.workloads), 3)
-        room = height - 4 - 1 - 6 - 1 - 3
+        warnings = max(1, len(self.draft.problems())) if self.draft.machine else 0
+        doctor = 1 + min(warnings, 2 if height < ROOMY else 5)
+        self.query_one("#setup-doctor").styles.height = doctor
+        room = height - 4 - 1 - 6 - 1 - 3 - doctor
         self.query_one("#lists").styles.height = max(3, min(rows, room))
 
     def _devices_changed(self) -> None:
@@ -206,6 +225,21 @@ class SetupScreen(HeatsoakScreen):
         hint = ", ".join(str(choice) for choice in one.choices or ())
         value = "" if one.value is None else str(one.value)
         self.app.push_screen(Ask(f"{one.label}", value, hint), take)
+
+    def action_doctor(self) -> None:
+        """Show everything that doctor found."""
+        self.app.push_screen(DoctorScreen(self.draft, self._host))
+
+    def on_screen_resume(self) -> None:
+        """Back from another screen, which may have measured something."""
+        self._devices_changed()
+
+    def action_fit(self) -> None:
+        """Show which model fits which card, beginning with the first chosen one."""
+        from heatsoak_tui.screens.fit import FitScreen  # Only when it is asked for.
+
+        cards = [info.card for info in self.draft.chosen_devices if info.card is not None]
+        self.app.push_screen(FitScreen(card_id=cards[0]) if cards else FitScreen())
 
     def action_synthetic(self) -> None:
         """Ask which card to imitate."""

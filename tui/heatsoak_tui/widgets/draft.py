@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
+from heatsoak.doctor import examine
+from heatsoak.doctor.finding import problems, told
 from heatsoak.errors import HeatsoakError
 from heatsoak.launch import catalog
 from heatsoak.recorder.plan import Plan
@@ -12,6 +14,9 @@ from heatsoak.steady_state.protocols import PROTOCOLS
 from heatsoak.units import BYTES_PER_GIB
 
 if TYPE_CHECKING:
+    from heatsoak.doctor import Finding, Machine
+    from heatsoak.doctor.finding import Told
+    from heatsoak.doctor.machine import Card
     from heatsoak.launch.catalog import WorkloadInfo
     from heatsoak.recipe import Recipe
     from heatsoak.telemetry.device import DeviceInfo
@@ -65,6 +70,30 @@ class Draft:
     trouble: str = ""
     """Why the last start was refused."""
     is_starting: bool = False
+    machine: Machine | None = None
+    """What doctor has seen; None before it has."""
+    doctor_is_busy: str = ""
+    """What doctor does now; empty when nothing."""
+
+    def findings(self) -> tuple[Finding, ...]:
+        """What doctor says of the machine when the chosen devices are the ones to load."""
+        if self.machine is None:
+            return ()
+        return examine(self.machine.asking(self.chosen_devices))
+
+    def relevant_findings(self) -> tuple[Finding, ...]:
+        """Those about the machine and the chosen devices."""
+        chosen = {info.device_id for info in self.chosen_devices}
+        return tuple(f for f in self.findings() if f.device_id in (None, *chosen))
+
+    def problems(self) -> list[Told]:
+        """Errors and warnings about the machine and the chosen devices."""
+        return told(problems(self.relevant_findings()))
+
+    def card(self, device_id: str) -> Card | None:
+        """What doctor saw of a card."""
+        cards = self.machine.cards if self.machine is not None else ()
+        return next((card for card in cards if card.info.device_id == device_id), None)
 
     @property
     def chosen_devices(self) -> list[DeviceInfo]:
