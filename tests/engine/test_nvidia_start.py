@@ -31,7 +31,9 @@ def shadow(nvml, tmp_path):
 
 
 def test_c9_the_distribution_that_hides_nvidia_ml_py_is_one_sentence(shadow):
-    problem, found = shadow("pynvml/__init__.py", "__version__ = '11.4.1'\ndef nvmlInit(): pass\n")
+    # It has the functions, years old.
+    text = "__version__ = '11.4.1'\ndef nvmlInit(): pass\nnvmlDeviceGetFieldValues = nvmlInit\n"
+    problem, found = shadow("pynvml/__init__.py", text)
     assert problem.startswith("the Python package pynvml hides nvidia-ml-py: pip uninstall pynvml")
     assert found == ["cpu"]
 
