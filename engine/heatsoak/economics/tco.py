@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from heatsoak.economics.cost import HOURS_PER_YEAR, MILLION, lifetime_units
 from heatsoak.economics.estimate import Estimate, exact
@@ -149,7 +149,7 @@ def tornado(owned: Ownership) -> tuple[Swing, ...]:
     for name in VARIED:
         low, high = _ends(owned, name)
         at_low, at_high = (
-            total(replace(owned, **{name: value})).mean for value in (low, high)
+            total(_with(owned, {name: value})).mean for value in (low, high)
         )  # fmt: skip
         found.append(Swing(name, low, high, at_low, at_high))
     return tuple(sorted(found, key=lambda swing: -swing.width))
@@ -166,8 +166,13 @@ def band(owned: Ownership, of: Callable[[Ownership], Estimate] = total) -> tuple
         of: the figure: their total, or what a unit costs with them.
     """
     corners = product(*(_ends(owned, name) for name in VARIED))
-    figures = [of(replace(owned, **dict(zip(VARIED, c, strict=True)))) for c in corners]
+    figures = [of(_with(owned, dict(zip(VARIED, c, strict=True)))) for c in corners]
     return min(figure.low for figure in figures), max(figure.high for figure in figures)
+
+
+def _with(owned: Ownership, varied: dict[Varied, float]) -> Ownership:
+    changed: dict[str, Any] = {str(name): value for name, value in varied.items()}
+    return replace(owned, **changed)
 
 
 def _ends(owned: Ownership, name: Varied) -> tuple[float, float]:

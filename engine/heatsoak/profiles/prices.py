@@ -281,7 +281,7 @@ def _shipped(path: Path) -> tuple[Money, tuple[Input, ...]]:
         checks.schema(top, EXAMPLES_SCHEMA)
         known(top, ("schema", "examples", "references"), "the file")
         found = from_plain({"all": top.get("examples", {})}, "example")
-        others = []
+        others: list[Input] = []
         for entry in listed(top.get("references", []), "references"):
             names = dict(mapping(entry, "a reference"))
             name = str(names.pop("name", None))

@@ -34,9 +34,9 @@ class Evidence(RunCanvas):
         return context_rows(view, self.found.document, device_id, width)
 
     @property
-    def is_urgent(self) -> bool:
-        """Whether something has to be seen."""
-        return any(worth >= URGENT for worth, _ in self.rows(80))
+    def urgent_count(self) -> int:
+        """How many lines have to be seen."""
+        return sum(worth >= URGENT for worth, _ in self.rows(80))
 
     @override
     def draw(self, width: int, height: int) -> list[Line]:

@@ -25,8 +25,8 @@ class ForWhom(RunCanvas):
         self.found = found
 
     def wanted_height(self) -> int:
-        """A title and a line for each."""
-        return 1 + max(1, len(self.found.advice))
+        """A title and a line for each; without advice the title says why."""
+        return 1 + len(self.found.advice)
 
     @override
     def draw(self, width: int, height: int) -> list[Line]:
@@ -34,7 +34,7 @@ class ForWhom(RunCanvas):
         title: Line = [("  FOR WHOM  ", "accent")]
         note = self.found.advice_note
         if not self.found.advice:
-            title.append((fit(note, width - 20), "muted"))
+            title.append((fit(note, width - 13), "muted"))
         return [title] + [_line(advice, width) for advice in self.found.advice]
 
 

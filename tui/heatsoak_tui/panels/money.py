@@ -66,6 +66,8 @@ class MoneyPanel(RunCanvas):
         rows = money_rows(entry)
         reference = reference_words(entry)
         if width >= WIDE:
+            # That error correction pays needs its words.
+            rows = [row for row in rows if not row.label.startswith("ECC")]
             lines += _in_two_columns(rows + scaling_rows(document, entry), width)
         else:
             # What a unit costs in parts stands with the inputs.
@@ -127,7 +129,7 @@ def _half(row: Row, width: int) -> Line:
 
 
 def _told(label: str, text: str, width: int, most: int) -> list[Line]:
-    indent = LABEL if width >= WIDE else 12
+    indent = 12
     # A thin space would be broken at.
     texts = wrap(text.replace(THIN, "\0"), width - indent - 1, most)
     labels = [label, *[""] * len(texts)]

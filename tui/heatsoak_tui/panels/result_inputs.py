@@ -163,6 +163,9 @@ def _tco_lines(tco: Data, width: int) -> list[Line]:
             lines.append(_pair(f"  {name.replace('_', ' ')}", shown, ""))
     if tco["idle_w"] is None:
         lines += _text("idle energy is not counted: no reading before the load", width, "warn")
+    else:
+        how = "read before the load" if tco["is_idle_read"] else "as entered"
+        lines += _text(f"idle power {significant(tco['idle_w'])} W, {how}", width, "muted")
     lines += _text(
         "band: price, kWh price, utilisation and residual value each anywhere within 20 %, and the "
         "interval of the measured power; each alone:",
@@ -181,20 +184,16 @@ def _swing_line(swing: Data, widest: float, width: int) -> Line:
     room = max(4, min(30, width - 60))
     share = abs(values[1] - values[0]) / widest if widest else 0.0
     bar = "█" * max(1, round(room * share)) if share else ""
-    label = TERMS[_TERM_OF.get(swing["input"], swing["input"])].label
-    is_share = TERMS[_TERM_OF.get(swing["input"], swing["input"])].unit == "frac"
-    shown = percent if is_share else significant
+    term = TERMS["invoice" if swing["input"] == "price" else swing["input"]]
+    shown = percent if term.unit == "frac" else significant
     ends = f"{shown(swing['low_value'])} to {shown(swing['high_value'])}"
     return [
-        (f"{'':{INDENT}}{label:<16}", "text"),
+        (f"{'':{INDENT}}{term.label:<16}", "text"),
         (f"{ends:<22}", "muted"),
         (f"{significant(values[0]):>9} ", "strong"),
         (bar, "power"),
         (f" {significant(values[1])}", "strong"),
     ]
-
-
-_TERM_OF = {"price": "invoice"}
 
 
 def _input_lines(document: Data, entry: Data, width: int) -> list[Line]:

@@ -45,13 +45,14 @@ class ResultTable(RunCanvas):
     def wanted_height(self, width: int, least_worth: int = 0) -> int:
         """Lines that everything there is to say takes, but for rows worth less."""
         head, rows = self._parts(width)
-        return len(head) + 1 + sum(worth >= least_worth for worth, _ in rows)
+        return len(head) + sum(worth >= least_worth for worth, _ in rows)
 
     @override
     def draw(self, width: int, height: int) -> list[Line]:
         """The sentence, then the numbers that fit, those worth least left out."""
         head, rows = self._parts(width)
-        gap = 1 if height >= len(head) + len(rows) + 1 and len(head) > 1 else 0
+        telling = sum(worth >= TELLING for worth, _ in rows)
+        gap = 1 if height > len(head) + telling and len(head) > 1 else 0
         lines = [*head[:-1], *([[]] * gap), *head[-1:]]
         return lines + most_worth(rows, height - len(lines))
 

@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     Heights = dict[RunCanvas, int]
 
 
-FEW = 3
-"""Lines of how the numbers were found that come before white space."""
+FEW = 2
+"""Lines of what has to be seen that come before white space."""
 
 
 class ResultScreen(HeatsoakScreen):
@@ -106,18 +106,20 @@ class ResultScreen(HeatsoakScreen):
             table: table.wanted_height(width), money: money.wanted_height(width),
             whom: whom.wanted_height(), evidence: len(evidence.rows(width)),
         }  # fmt: skip
-        least = wants | {table: LEAST, evidence: int(evidence.is_urgent)}
+        least = wants | {table: LEAST, evidence: min(1, evidence.urgent_count)}
         telling = table.wanted_height(width, TELLING)
-        grown = {evidence: min(FEW, wants[evidence]), table: telling}
+        grown = {evidence: max(1, min(FEW, evidence.urgent_count)), table: telling}
         heights = _shared(room, least, grown, shrinking=(whom, money, evidence, table))
         spare = room - sum(heights.values())
+        panel: RunCanvas
         for panel in (money, whom, evidence):
             # White space between the parts, as far as there is any to spare.
             above = 1 if spare > 0 and heights[panel] else 0
             spare -= above
             panel.styles.margin = (above, 0, 0, 0)
-        for panel in (table, evidence):
-            more = max(0, min(spare, wants[panel] - heights[panel]))
+        most = wants[evidence]
+        for panel, lines in ((evidence, min(3, most)), (table, wants[table] + 1), (evidence, most)):
+            more = max(0, min(spare, lines - heights[panel]))
             heights[panel] += more
             spare -= more
         for panel, lines in heights.items():
@@ -140,7 +142,7 @@ class ResultScreen(HeatsoakScreen):
             report = advise_sessions([self._path], Wishes(), money_for([self._path]))
             found.advice = report.advice
         except (HeatsoakError, sqlite3.Error, OSError) as error:
-            found.advice_note = str(error).removeprefix(str(self._path)).lstrip(": ")
+            found.advice_note = _without_name(str(error), self._path)
         self.app.call_from_thread(self._take, found, trouble)
 
     def _keep_prices(self, found: Findings) -> str:
@@ -234,3 +236,9 @@ def _shared(room: int, least: Heights, grown: Heights, shrinking: tuple[RunCanva
         spare = max(0, room - sum(heights.values()))
         heights[panel] += min(spare, max(0, most - heights[panel]))
     return heights
+
+
+def _without_name(text: str, path: Path) -> str:
+    """What is wrong with a session, where there is no doubt which; how to ask is on a screen."""
+    words = text.partition(", or say --")[0].removeprefix(str(path)).lstrip(": ")
+    return f"this {words}" if words.startswith("is ") else words

@@ -173,12 +173,13 @@ def spent_row(label: str, spent: Data, unit: str) -> Row:
 
 def assumed_words(entry: Data) -> str:
     """What was assumed, in one line: the most telling first, examples called so."""
-    by_name = {i["name"]: i for i in entry["inputs"] if i["name"] not in ("invoice", "kwh_price")}
-    shown = [by_name[name] for name in (*_TELLING, *TERMS) if name in by_name]
-    shown = list({i["name"]: i for i in shown}.values())
+    by_name = {i["name"]: i for i in entry["inputs"] if i["card"] in (None, *entry["cards"])}
+    shown = [by_name[name] for name in _TELLING if name in by_name]
     examples = [_named(i) for i in shown if i["origin"] == "example" and i["value"]]
     none = [TERMS[i["name"]].label for i in shown if i["origin"] == "example" and not i["value"]]
     own = [_named(i) for i in shown if i["origin"] != "example"]
+    if any(by_name[n]["origin"] == "example" for n in _FAULTS if n in by_name):
+        examples.append("how often and how long it fails")
     if none:
         examples.append(f"no {', '.join(none)}")
     words = [", ".join(own)] if own else []
@@ -189,22 +190,35 @@ def assumed_words(entry: Data) -> str:
         words.append(
             "idle power not counted" if tco["idle_w"] is None
             else f"idle {significant(tco['idle_w'])} W"
-            + (", read before the load" if tco["is_idle_read"] else "")
+            + (" as read" if tco["is_idle_read"] else "")
         )  # fmt: skip
     return "; ".join(words) or DASH
 
 
-_TELLING = ("horizon_years", "utilisation_frac", "pue", "residual_frac")
+_TELLING = (
+    "horizon_years", "utilisation_frac", "pue", "residual_frac", "support_per_year",
+    "staff_per_year",
+)  # fmt: skip
+_FAULTS = ("mtbf_h", "detect_h", "restart_h", "checkpoint_s")
 
 
 def has_prices(entry: Data) -> bool:
     """Whether a price of the user's was used."""
-    return any(i["name"] in ("invoice", "kwh_price") for i in entry["inputs"])
+    return bool(_prices(entry))
+
+
+def _prices(entry: Data) -> list[Data]:
+    """The inputs that are prices of this job's cards and of a kWh."""
+    return [
+        i
+        for i in entry["inputs"]
+        if i["name"] in ("invoice", "kwh_price") and i["card"] in (None, *entry["cards"])
+    ]
 
 
 def price_words(entry: Data, *, has_days: bool) -> str:
     """The prices used and whose: `yours: USD 2 899 (2026-10-12), 0.187 USD/kWh (2026-12-01)`."""
-    used = [i for i in entry["inputs"] if i["name"] in ("invoice", "kwh_price")]
+    used = _prices(entry)
     if not used:
         return "no prices entered"
     words = []
@@ -259,18 +273,24 @@ def _missing(entry: Data, *names: str) -> str:
         return str(entry["reason"])
     mixed = [words for words in entry["needed"] if "exchange rate" in words]
     if mixed:
-        return mixed[0]
+        return str(mixed[0])
     what = {"invoice": "the invoiced price", "kwh_price": "what a kWh costs"}
     return f"enter {' and '.join(what[name] for name in names)}"
 
 
 def _given(entry: Data, name: str) -> Data | None:
-    found: Data | None = next((i for i in entry["inputs"] if i["name"] == name), None)
-    return found
+    own = (None, *entry["cards"])
+    found = (i for i in entry["inputs"] if i["name"] == name and i["card"] in own)
+    return next(found, None)
 
 
 def _inputs_words(entry: Data, *names: str) -> str:
-    found: Sequence[Data] = [i for name in names for i in entry["inputs"] if i["name"] == name]
+    found: Sequence[Data] = [
+        i
+        for name in names
+        for i in entry["inputs"]
+        if i["name"] == name and i["card"] in (None, *entry["cards"])
+    ]
     count = sum(entry["cards"].values())
     words = [
         f"PUE {as_entered(i['value'])}" if i["name"] == "pue"

@@ -79,7 +79,7 @@ def headline(view: RunView, device_id: str, width: int) -> list[Line]:
 
 def head_row(view: RunView, ids: Sequence[str], total: int, picked: int, *, has_sum: bool) -> Line:
     """The names of the cards over their columns."""
-    more = f"  {picked + 1} of {total}" if len(ids) < total else ""
+    more = f"  {picked + 1} of {total}" if len(ids) < total else "± at 95 %"
     line: Line = [(f"  {more:<{LABEL - 2}}", "muted")]
     for device_id in ids:
         name = f"{card_mark(device_id)} {short_name(view.device(device_id).name)}"
