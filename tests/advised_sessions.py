@@ -17,7 +17,7 @@ RECIPE = Recipe("synthetic", "1B", 4096, 4, 1, "bf16", "flash", False, False, "a
 def write_session(
     folder, name, card, rate, *, power_w=500.0, state="steady", provenance="synthetic", count=1,
     flags=(), recipe=RECIPE, unit="tokens", ddp=False, mode=None, version=1, facts=None,
-    protocol="standard", info=None, u95=0.004,
+    protocol="standard", info=None, u95=0.004, environment=None,
 ):  # fmt: skip
     """One session of `count` cards of a model, each a job of its own unless `ddp`.
 
@@ -46,7 +46,9 @@ def write_session(
         "heatsoak_version": "0.1.0", "speed": "1", "seed": "7", "provenance": provenance,
         "state": "recording",
     }  # fmt: skip
-    writer = SessionWriter.create(path, meta=meta, devices=infos, jobs=jobs)
+    writer = SessionWriter.create(
+        path, meta=meta, devices=infos, jobs=jobs, environment=environment
+    )
     rows, samples = [], []
     for job in jobs:
         for position, device_id in enumerate(job.device_ids):

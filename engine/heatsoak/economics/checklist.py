@@ -21,6 +21,18 @@ seen, and not as it should be, `ask`: a question for the seller."""
 HOT_FRAC = 0.01
 """Share of the window in a thermal slow-down from which cooling needs attention."""
 THERMAL_REASONS = ("sw_thermal_slowdown", "hw_thermal_slowdown", "hw_slowdown")
+PROBLEMS = {
+    "slot": ("pcie",),
+    "driver": ("driver", "early-driver", "driver-cuda", "architectures"),
+    "branch": ("driver", "early-driver"),
+    "power": ("power-limit",),
+    "ecc": ("ecc", "defects"),
+    "mig": ("mig",),
+    "topology": ("peers", "nvlink", "route", "generations"),
+    "host": ("host-load", "governor", "cores", "numa", "quota", "steal", "memory-bandwidth",
+             "transfers", "disk-read"),
+}  # fmt: skip
+"""By item of the checklist: the ids of doctor's findings that speak of it."""
 ERRATIC_BRANCHES = ("571", "572")
 """First driver branches of the 50-series, erratic in some training applications."""
 
@@ -56,10 +68,25 @@ def checklist(archetype: Archetype, cards: CardSet | None) -> tuple[ChecklistRow
 def _row(item: ChecklistItem, cards: CardSet | None) -> ChecklistRow:
     look = _LOOKS.get(item.id)
     found = look(cards) if look is not None and cards is not None else None
+    if cards is not None:
+        found = _with_problems(item.id, cards, found)
     if found is None:
         return ChecklistRow(item.id, item.item, "ask", item.ask, None, item.ask)
     mark, text, provenance = found
     return ChecklistRow(item.id, item.item, mark, text, provenance, item.ask)
+
+
+def _with_problems(item: str, cards: CardSet, found: Found | None) -> Found | None:
+    """The answer with what doctor warned of when the card was measured."""
+    measured = cards.offer.measured
+    if measured is None or measured.host is None:
+        return found
+    titles = [t for name, t in measured.host.problems if name in PROBLEMS.get(item, ())]
+    if not titles:
+        return found
+    words = f"doctor: {'; '.join(titles)}"
+    text = words if found is None else f"{found[1]}; {words}"
+    return "attention", text, measured.provenance
 
 
 def _price(cards: CardSet) -> Found | None:
@@ -180,15 +207,34 @@ def _memory(cards: CardSet) -> Found | None:
     return "seen", text, measured.provenance
 
 
+def _topology(cards: CardSet) -> Found | None:
+    measured = cards.offer.measured
+    if cards.n == 1 or measured is None or measured.host is None:
+        return None
+    if measured.host.devices < cards.n:
+        return None
+    text = f"doctor saw no fault between the {measured.host.devices} cards of this host"
+    return "seen", text, measured.provenance
+
+
 def _host(cards: CardSet) -> Found | None:
     measured = cards.offer.measured
-    if measured is None or "unsaturated" not in measured.flags:
+    if measured is None or measured.host is None:
         return None
-    return "attention", "this host did not load the card fully", measured.provenance
+    host = measured.host
+    known = [host.cpu, f"{host.cores} cores" if host.cores else None,
+             f"{gib(host.memory_bytes)} of memory" if host.memory_bytes else None]  # fmt: skip
+    text = ", ".join(part for part in known if part)
+    if not text:
+        return None
+    if "unsaturated" in measured.flags:
+        return "attention", f"{text}; it did not load the card fully", measured.provenance
+    return "seen", f"{text}; it loaded the card fully", measured.provenance
 
 
 _LOOKS: Mapping[str, Callable[[CardSet], Found | None]] = {
     "price": _price, "driver": _driver, "branch": _driver, "isv": _isv, "ecc": _ecc, "mig": _mig,
     "power": _power, "cooling": _cooling, "slot": _slot, "memory": _memory, "host": _host,
+    "topology": _topology,
 }  # fmt: skip
 """What heatsoak can say to an item; the others are the seller's to answer."""

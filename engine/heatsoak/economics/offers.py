@@ -31,6 +31,19 @@ class Evidence:
 
 
 @dataclass(frozen=True, slots=True)
+class HostSeen:
+    """The machine it was measured in, as doctor saw it."""
+
+    cpu: str | None = None
+    cores: int | None = None
+    memory_bytes: int | None = None
+    devices: int = 0
+    """Cards of the session."""
+    problems: tuple[tuple[str, str], ...] = ()
+    """Id and title of each warning and error about the machine or this card."""
+
+
+@dataclass(frozen=True, slots=True)
 class Measured:
     """What one card, or one job of several, sustained; several of a kind are put together."""
 
@@ -61,7 +74,8 @@ class Measured:
     """Most lanes' generation and width that were seen under load."""
     pcie_most: tuple[int | None, int | None] = (None, None)
     """What card and slot could do."""
-    mig_is_on: bool | None = None
+    host: HostSeen | None = None
+    """None: nobody looked, or the figures are of no real machine."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from operator import add
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from heatsoak.economics.estimate import Estimate
-from heatsoak.economics.offers import Measured
+from heatsoak.economics.offers import HostSeen, Measured
 from heatsoak.errors import UsageError
 from heatsoak.profiles.prices import price_key
 from heatsoak.session import codec
@@ -82,6 +82,17 @@ class _Job:
     marks: set[str] = field(default_factory=set)
 
 
+@dataclass(frozen=True, slots=True)
+class _Open:
+    """A session that is being read."""
+
+    path: Path
+    used: SessionUsed
+    infos: Mapping[str, DeviceInfo]
+    environment: Mapping[str, Any]
+    connection: sqlite3.Connection
+
+
 def load_measurements(
     paths: Sequence[Path], *, allow_smoke: bool = False, allow_not_steady: bool = False
 ) -> Measurements:
@@ -147,9 +158,10 @@ def _jobs(
             for (data,) in connection.execute("SELECT info FROM devices ORDER BY rowid")
             for info in [codec.device_of(data)]
         }
+        opened = _Open(path, used, infos, session["environment"], connection)
         for job in document["jobs"]:
             devices = [by_id[device_id] for device_id in job["devices"]]
-            made = _job(path, used, job, devices, infos, connection, allow_not_steady)
+            made = _job(opened, job, devices, allow_not_steady)
             if made is not None:
                 if session["protocol"] == "smoke":
                     made.marks.add("SMOKE")
@@ -157,9 +169,8 @@ def _jobs(
 
 
 def _job(
-    path: Path, session: SessionUsed, job: dict[str, Any], devices: list[dict[str, Any]],
-    infos: Mapping[str, DeviceInfo], connection: sqlite3.Connection, allow_not_steady: bool,
-) -> _Job | None:  # fmt: skip
+    opened: _Open, job: dict[str, Any], devices: list[dict[str, Any]], allow_not_steady: bool
+) -> _Job | None:
     marks: set[str] = set()
     numbers = []
     for device in devices:
@@ -169,8 +180,8 @@ def _job(
             if not allow_not_steady or device["last_window"] is None:
                 way = "" if device["last_window"] is None else ", or say --allow-not-steady"
                 raise UsageError(
-                    f"{path}: {device['device_id']} is {state}, so nothing was frozen; soak it "
-                    f"until it is steady{way}"
+                    f"{opened.path}: {device['device_id']} is {state}, so nothing was frozen; soak "
+                    f"it until it is steady{way}"
                 )
             sustained = device["last_window"]
             marks.add("NOT STEADY")
@@ -180,13 +191,13 @@ def _job(
     provenance = _provenance(devices)
     if provenance != "measured":
         marks.add(provenance.upper())
-    first = infos[devices[0]["device_id"]]
+    first = opened.infos[devices[0]["device_id"]]
     card = _price_key(first)
-    if {_price_key(infos[device["device_id"]]) for device in devices} != {card}:
-        raise UsageError(f"{path}: its job {job['job_id']} ran on cards of several kinds")
-    measured = _measured(session, job, devices, numbers, infos, connection, provenance)
+    if {_price_key(opened.infos[device["device_id"]]) for device in devices} != {card}:
+        raise UsageError(f"{opened.path}: its job {job['job_id']} ran on cards of several kinds")
+    measured = _measured(opened, job, devices, numbers, provenance)
     workload = Workload(job["workload"], job["version"], job["recipe"], job["mode"], job["unit"])
-    return _Job(session, workload, provenance, card, first.name, measured, marks)
+    return _Job(opened.used, workload, provenance, card, first.name, measured, marks)
 
 
 def _price_key(info: DeviceInfo) -> str:
@@ -202,9 +213,8 @@ def _provenance(devices: Sequence[dict[str, Any]]) -> Literal["measured", "synth
 
 
 def _measured(
-    session: SessionUsed, job: dict[str, Any], devices: list[dict[str, Any]],
-    numbers: list[dict[str, Any]], infos: Mapping[str, DeviceInfo],
-    connection: sqlite3.Connection, provenance: Literal["measured", "synthetic", "imported"],
+    opened: _Open, job: dict[str, Any], devices: list[dict[str, Any]],
+    numbers: list[dict[str, Any]], provenance: Literal["measured", "synthetic", "imported"],
 ) -> Measured:  # fmt: skip
     rate = _estimate(numbers[0]["throughput"])
     power = _sum([_estimate(n["power_w"]) for n in numbers])
@@ -212,7 +222,7 @@ def _measured(
     memory = [n["memory_used_bytes"]["mean"] for n in numbers if n["memory_used_bytes"]]
     degrees = [n["temperature_c"]["mean"] for n in numbers if n["temperature_c"]]
     flags = tuple(dict.fromkeys(f for d in devices for f in d["verdict"]["flags"]))
-    first = infos[devices[0]["device_id"]]
+    first = opened.infos[devices[0]["device_id"]]
     integrity = job["integrity"] or {}
     spoiled = [FLAG_WORDS[flag] for flag in flags if flag in SPOILING_FLAGS]
     if integrity.get("failures"):
@@ -228,7 +238,7 @@ def _measured(
     return Measured(
         provenance=provenance,
         n=len(devices),
-        devices=tuple(f"{session.id}:{device['device_id']}" for device in devices),
+        devices=tuple(f"{opened.used.id}:{device['device_id']}" for device in devices),
         unit=job["unit"],
         rate_per_s=cast("Estimate", rate),
         power_w=power,
@@ -241,9 +251,28 @@ def _measured(
         driver_version=first.driver_version,
         power_limit_w=first.power_limit_w,
         throttle_frac=throttle,
-        pcie=_link(connection, first.device_id, start_s),
+        pcie=_link(opened.connection, first.device_id, start_s),
         pcie_most=(first.pcie_gen_max, first.pcie_width_max),
-        mig_is_on=first.mig_mode,
+        host=_host(opened.environment, devices) if provenance == "measured" else None,
+    )
+
+
+def _host(environment: Mapping[str, Any], devices: Sequence[Mapping[str, Any]]) -> HostSeen | None:
+    """What doctor wrote into the session; None where it did not look."""
+    host = environment.get("host")
+    if not isinstance(host, dict):
+        return None
+    own = {None, *(device["device_id"] for device in devices)}
+    return HostSeen(
+        cpu=host.get("cpu"),
+        cores=host.get("cores"),
+        memory_bytes=host.get("memory_bytes"),
+        devices=len(environment.get("devices", ())),
+        problems=tuple(
+            (finding["id"], finding["title"])
+            for finding in environment.get("findings", ())
+            if finding.get("device_id") in own
+        ),
     )
 
 
