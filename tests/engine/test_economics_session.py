@@ -316,3 +316,17 @@ def test_the_host_cpu_has_a_price_too(soaked):
 
     change_prices(put=[money("invoice", 500.0, "USD", "cpu")])
     assert one(soaked(before=cpu))["units_per_s_per_price"]["mean"] == pytest.approx(20.0)
+
+
+def test_a_slice_does_not_cost_what_its_card_does(soaked, monkeypatch):
+    change_prices(put=[INVOICE, KWH])
+    mig = {"parent_uuid": "GPU-0", "profile": "1g.8gb", "soaked_with": [], "busy_siblings": []}
+    plain = result_module.result_entry
+    monkeypatch.setitem(globals(), "result_entry", lambda *a: plain(*a, {"mig": mig}))
+    entry = one(soaked())
+    assert entry["cards"] == {"rtx-5090 MIG 1g.8gb": 1}
+    assert entry["units_per_s_per_price"] is entry["tco"] is None
+    assert any("'rtx-5090 MIG 1g.8gb'" in words for words in entry["needed"])
+    mig["busy_siblings"] = ["MIG-1"]
+    entry = one(soaked())
+    assert entry["units_per_s_per_w"] is entry["units_per_joule"] is None

@@ -282,6 +282,46 @@ def test_every_panel_at_every_size(prices, written, tmp_path):
                 assert len(to_cells(line, width)) == width
 
 
+def test_scaling_stands_beside_what_the_article_says(written, tmp_path):
+    run = written(1500, is_frozen=True, end="steady")
+    document = load_result(run.write(tmp_path / "a.heatsoak"))
+    document["economics"]["scaling"] = [
+        {"card": card, "name": "RTX 5090", "workload": "llm", "recipe_hash": "0", "cards": 4,
+         "efficiency": {"mean": 0.953, "u95": 0.011, "unit": "1"},
+         "marginal": {"mean": 0.91, "u95": 0.02, "unit": "1"},
+         "is_per_w_rising": True, "is_single_offloaded": True}
+        for card in ("rtx-5090", "another")
+    ]  # fmt: skip
+    document["economics"]["idle"] = [{"device_id": "2", "name": "RTX 5090", "power_w": 31.2}]
+    shown, found = Shown(run.view(), "synthetic-0"), Findings(document)
+    text = "\n".join("".join(t for t, _ in line) for line in ResultInputs(shown, found)._lines(120))
+    assert text.count("scaling 4 cards") == 1
+    for words in ("0.95  ± 0.01", "of 4 times one card; the last card adds 0.91 ± 0.02",
+                  "perf/W rises with the cards", "this flatters", "Blackwell-class 0.91 to 0.97",
+                  "RTX 6000 Ada 0.94 to 0.95 (not verified elsewhere)",
+                  "earlier consumer cards notably lower",
+                  "idle beside it: RTX 5090, 31.2 W"):  # fmt: skip
+        assert words in text, words
+    panel = "".join(t for line in MoneyPanel(shown, found).draw(80, 9) for t, _ in line)
+    assert "scaling 4 cards" in panel
+
+
+@pytest.mark.parametrize(
+    ("frac", "flops", "said"),
+    [(0.9, 6e9, "doubt the peak"), (0.1, 6e9, "doubt the software"), (0.1, 1e9, "peak"),
+     (0.7, 6e9, "peak"), (None, 6e9, "not known")],
+)  # fmt: skip
+def test_an_mfu_that_cannot_be_is_doubted(frac, flops, said, written, tmp_path):
+    run = written(1500, is_frozen=True, end="steady")
+    document = load_result(run.write(tmp_path / "a.heatsoak"))
+    document["jobs"][0]["mfu"]["nominal_frac"] = frac
+    document["jobs"][0]["facts"] = {"flops_per_unit": flops}
+    panel = Evidence(Shown(run.view(), "synthetic-0"), Findings(document))
+    (line,) = (line for line in panel.draw(120, 9) if "MFU" in line[0][0])
+    assert said in line[1][0]
+    assert ("doubt" in line[1][0]) is ("doubt" in said)
+
+
 # -- how it looks --------------------------------------------------------------------------------
 
 

@@ -168,14 +168,17 @@ def known_money(
     return money.over(found).over(examples())
 
 
-def price_key(card: str | None, kind: str, name: str) -> str:
+def price_key(card: str | None, kind: str, name: str, mig_profile: str | None = None) -> str:
     """By what the user's inputs name a device: its card profile, `cpu`, or its whole name.
 
     Args:
         card: id of its card profile, or None.
         kind: `nvidia`, `cpu`, `synthetic`.
         name: as its driver says it.
+        mig_profile: of a MIG slice, which does not cost what the whole card does; else None.
     """
+    if mig_profile is not None:
+        return f"{card or name} MIG {mig_profile}"
     return card or ("cpu" if kind == "cpu" else name)
 
 

@@ -85,7 +85,7 @@ def economics_today(document: Mapping[str, Any], facts: SessionFacts) -> Entry:
 def _job(
     job: Entry, devices: Sequence[Entry], facts: RunFacts | None, money: Money, today: str
 ) -> Entry:
-    keys = [price_key(d["card"], d["kind"], d["name"]) for d in devices]
+    keys = [_price_key(device) for device in devices]
     entry: Entry = {
         "job_id": job["job_id"],
         "unit": job["unit"],
@@ -112,6 +112,12 @@ def _job(
     entry["inputs"] = [input_entry(used, today) for used in ledger.used]
     entry["needed"] = ledger.needed
     return entry
+
+
+def _price_key(device: Entry) -> str:
+    mig = device["mig"]
+    profile = None if mig is None else mig["profile"] or "slice"
+    return price_key(device["card"], device["kind"], device["name"], profile)
 
 
 def _rate(job: Entry, devices: Sequence[Entry]) -> tuple[Estimate | None, str | None]:

@@ -95,7 +95,13 @@ class PricesScreen(HeatsoakScreen):
         view, device_id = self.shown.view, self.shown.device_id
         job = view.job(device_id) if device_id is not None else None
         infos = [view.device(d) for d in (job.device_ids if job is not None else ())]
-        self.draft.keys = tuple(price_key(i.card, i.kind, i.name) for i in infos)
+        self.draft.keys = tuple(
+            price_key(
+                i.card, i.kind, i.name,
+                (i.mig_profile or "slice") if i.mig_parent_uuid is not None else None,
+            )
+            for i in infos
+        )  # fmt: skip
         profiles = card_profiles()
         cards = [profiles[key] for key in dict.fromkeys(self.draft.keys) if key in profiles]
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from textual.binding import Binding, BindingType
@@ -67,6 +68,8 @@ class ResultScreen(HeatsoakScreen):
         self.found = Findings()
         self._path = path
         self._known: tuple[str, ...] = ()
+        self._turn = 0
+        """Counts the readings: one that was overtaken by a later one is not taken."""
 
     @override
     def compose(self) -> ComposeResult:
@@ -128,13 +131,15 @@ class ResultScreen(HeatsoakScreen):
 
     def read_again(self) -> None:
         """Read the document, and with it the prices, in a thread."""
-        self.run_worker(self._read, thread=True, name="document", exclusive=True)
+        self._turn += 1
+        read = partial(self._read, self._turn)
+        self.run_worker(read, thread=True, name="document", exclusive=True)
 
-    def _read(self) -> None:
+    def _read(self, turn: int) -> None:
         found = Findings()
         try:
             found.document = load_result(self._path)
-            trouble = self._keep_prices(found)
+            trouble = self._keep_prices(found) if turn == self._turn else ""
         except (HeatsoakError, sqlite3.Error, OSError):
             # What the feed has brought is shown all the same.
             return
@@ -143,7 +148,7 @@ class ResultScreen(HeatsoakScreen):
             found.advice = report.advice
         except (HeatsoakError, sqlite3.Error, OSError) as error:
             found.advice_note = _without_name(str(error), self._path)
-        self.app.call_from_thread(self._take, found, trouble)
+        self.app.call_from_thread(self._take, found, trouble, turn)
 
     def _keep_prices(self, found: Findings) -> str:
         """Store the prices that were used in the session, once it has ended; what went wrong."""
@@ -156,7 +161,9 @@ class ResultScreen(HeatsoakScreen):
             return f"the prices could not be stored: {error}"
         return ""
 
-    def _take(self, found: Findings, trouble: str) -> None:
+    def _take(self, found: Findings, trouble: str, turn: int) -> None:
+        if turn != self._turn:
+            return
         self.found.document = found.document
         self.found.advice, self.found.advice_note = found.advice, found.advice_note
         if trouble:

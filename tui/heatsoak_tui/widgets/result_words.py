@@ -177,7 +177,7 @@ def context_rows(view: RunView, document: Data | None, device_id: str, width: in
     else:
         row(60, "throttled", _throttle_words(data if is_reported else {}))
     if (job := _job_of(document, device_id)) is not None:
-        row(70, "MFU", _mfu_words(job.get("mfu")))
+        row(70, "MFU", _mfu_words(job))
         if (integrity := job.get("integrity")) is not None:
             checks, failures = integrity["checks"], integrity["failures"]
             text = f"{number(checks, 0)} checks of the arithmetic, {number(failures, 0)} failed"
@@ -233,12 +233,27 @@ def warnings_for(view: RunView, document: Data | None, device_id: str) -> list[s
     ]
 
 
-def _mfu_words(mfu: Data | None) -> str:
-    if not mfu or mfu.get("nominal_frac") is None:
-        return f"{DASH}  not known for this card and workload"
+DOUBTED_MFU = (0.20, 0.85)
+"""Below, a model of a billion parameters or more is held up by its software; above, the peak is
+doubted. Good code: 66 to 82 % on a 4090 or 5090, 53 to 69 on a PRO 6000, 40 to 60 on an H100."""
+BILLION_FLOPS = 6e9
+"""Per unit, of a model of a billion parameters: 6 a parameter."""
+
+
+def _mfu_words(job: Data) -> str:
+    mfu = job.get("mfu") or {}
     nominal, measured = mfu.get("nominal_frac"), mfu.get("measured_frac")
+    if nominal is None:
+        return f"{DASH}  not known for this card and workload"
     text = f"{percent(nominal)} of the nominal peak"
-    return f"{text}, {percent(measured)} of the measured one" if measured is not None else text
+    if measured is not None:
+        text += f", {percent(measured)} of the measured one"
+    is_large = (job["facts"].get("flops_per_unit") or 0.0) >= BILLION_FLOPS
+    if nominal > DOUBTED_MFU[1]:
+        text += "; doubt the peak: good code reaches 85 % at most"
+    elif nominal < DOUBTED_MFU[0] and is_large:
+        text += "; below 20 %: doubt the software before the card"
+    return text
 
 
 def _numbers(data: Data) -> Data:
