@@ -25,6 +25,7 @@ GRAVE_KINDS = frozenset({"lost", "silent", "health"})
 """Events of any card that whoever looks at another one must not miss."""
 QUIET_KINDS = frozenset({"start"})
 """Events that every run has and nobody reads twice."""
+SENSORS = "SENSORS   "
 
 
 class Aside(RunCanvas):
@@ -38,7 +39,8 @@ class Aside(RunCanvas):
             return []
         view = self.shown.view
         lines = bounds_lines(view, device_id)
-        lines += [[], *throttle_lines(view, device_id), *training_lines(view, device_id)]
+        lines += [[], *throttle_lines(view, device_id)]
+        lines += [*reading_lines(view, device_id, width), *training_lines(view, device_id)]
         room = height - len(lines) - 2
         events = event_lines(view, device_id, width, room)
         if events:
@@ -89,6 +91,33 @@ def throttle_lines(view: RunView, device_id: str) -> list[Line]:
         ]
         for reason, share in ranked
     ]
+
+
+def reading_lines(view: RunView, device_id: str, width: int) -> list[Line]:
+    """What has no chart of its own, as last read; nothing where nothing of it is reported."""
+    sample = view.latest(device_id)
+    if sample is None:
+        return []
+    parts = []
+    if sample.power_instant_w is not None:
+        parts.append(f"instant {number(sample.power_instant_w, 0)} W")
+    if sample.memory_temperature_c is not None:
+        parts.append(f"memory {number(sample.memory_temperature_c, 0)} °C")
+    if sample.pstate is not None:
+        parts.append(f"P{sample.pstate}")
+    if sample.pcie_gen is not None and sample.pcie_width is not None:
+        parts.append(f"PCIe {sample.pcie_gen} x{sample.pcie_width}")
+    rows: list[str] = []
+    for part in parts:
+        if rows and len(SENSORS) + len(rows[-1]) + 2 + len(part) <= width:
+            rows[-1] += f", {part}"
+        else:
+            rows.append(part)
+    lines: list[Line] = [
+        [(f"{'' if i else SENSORS:<{len(SENSORS)}}", "muted"), (row, "text")]
+        for i, row in enumerate(rows)
+    ]
+    return [[], *lines] if lines else []
 
 
 def training_lines(view: RunView, device_id: str) -> list[Line]:
