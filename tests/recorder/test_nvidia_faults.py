@@ -45,6 +45,16 @@ def test_c3_of_eight_cards_one_hangs_one_is_lost_and_the_others_go_on(cards, beg
     assert "has not answered for" in _events(run, "silent")[0]["text"]
 
 
+def test_c3_a_recorder_with_nothing_to_write_still_says_that_it_is_there(cards, begin, until):
+    run = begin("0", workload="tiny", recipe={"settings": {"behaviour": "mute"}})
+    cards(EIGHT + "hang 0 *\n")
+    query = "select value from meta where key = 'now_s'"
+    (first,) = until(lambda: _rows(run, query))
+    until(lambda: float(_rows(run, query)[0]["value"]) > float(first["value"]))
+    client.kill(run)
+    client.wait_ended(run)
+
+
 def test_c4_a_container_that_loses_nvml_keeps_its_workload_and_is_explained(
     cards, nvml, begin, until
 ):
