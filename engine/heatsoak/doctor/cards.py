@@ -104,9 +104,11 @@ def _open_all(seen: Look, environ: Mapping[str, str]) -> dict[str, Device]:
         else:
             devices[word] = device
     best = cpu.DEVICE_ID
-    if devices:
+    if devices and any(asleep):
+        best = next((w for w, d in devices.items() if not d.info.mig_mode), best)
+    elif devices:
         try:
-            best = best_device(environ)
+            best = best_device(environ)  # Asks all cards, so it would wake those that sleep.
         except UsageError as error:  # Only CUDA can tell which are hidden.
             seen.refused["default"] = str(error)
     for word, device in devices.items():

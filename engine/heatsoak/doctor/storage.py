@@ -46,7 +46,7 @@ def read_storage(folder: Path, root: Path) -> Storage:
         return Storage(where, False, None, False, None)
     return Storage(
         where,
-        is_writable=os.access(where, os.W_OK | os.X_OK),
+        is_writable=os.access(where, os.W_OK | os.X_OK, effective_ids=True),
         free_bytes=free_bytes,
         is_network=is_network_file_system(where),
         is_rotational=_is_rotational(root, device),
