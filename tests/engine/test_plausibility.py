@@ -82,8 +82,8 @@ def test_a15_what_the_driver_cannot_mean_is_told_once_a_reading():
     odd = (("temperature_c", 255.0), ("power_w", 4294967295.0))
     samples = [DeviceSample(float(t), "0", rejected=odd) for t in range(10)]
     assert told(samples) == [
-        (0.0, "temperature_c is left out: the driver answers 255"),
-        (0.0, "power_w is left out: the driver answers 4294967295"),
+        (0.0, "its temperature is left out: the driver answers 255"),
+        (0.0, "its power is left out: the driver answers 4294967295"),
     ]
 
 

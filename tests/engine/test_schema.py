@@ -9,7 +9,7 @@ import pytest
 
 from heatsoak.session import codec
 from heatsoak.session.schema import APPLICATION_ID, META_KEYS, TABLES, VERSION
-from heatsoak.telemetry.sample import READINGS, DeviceSample
+from heatsoak.telemetry.sample import READING_NAMES, READINGS, DeviceSample
 
 
 @pytest.fixture
@@ -42,6 +42,10 @@ def test_every_reading_has_its_column_and_may_be_null(tables):
         expected = {float: "REAL", int: "INTEGER", tuple: "TEXT"}
         asked = next(a for a in hints[reading].__args__ if a is not type(None))
         assert kind == expected[getattr(asked, "__origin__", asked)], reading
+
+
+def test_every_reading_has_a_name_for_its_users():
+    assert set(READING_NAMES) == set(READINGS)
 
 
 def test_what_is_written_fits_the_tables(tables):

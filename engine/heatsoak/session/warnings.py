@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from heatsoak.steady_state.verdict import FINAL_STATES
+from heatsoak.telemetry.sample import READING_NAMES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -17,18 +18,6 @@ COVERAGE_LEAST_FRAC = 0.9
 """A window with values for less of it is told: a mean of what is there may mean something else."""
 LINK_LEAST_FRAC = 0.95
 """Under load a link stays at its maximum; a few readings may fall into a pause."""
-READING_NAMES = {
-    "power_w": "power",
-    "energy_j": "energy counter",
-    "temperature_c": "temperature",
-    "sm_clock_mhz": "clock",
-    "mem_clock_mhz": "memory clock",
-    "fan_pct": "fan",
-    "utilization_pct": "utilization",
-    "memory_used_bytes": "memory",
-    "power_limit_w": "power limit",
-    "throttle_reasons": "throttle reasons",
-}
 LIMITS = {
     "power_w": ("no power", "no watts, no perf/W, and no telling whether a limit holds it down"),
     "energy_j": ("no energy counter", "its energy is the integral of its power"),

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from heatsoak.telemetry.sample import READING_NAMES
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -51,7 +53,8 @@ class Plausibility:
 
     def _suspicions(self, sample: DeviceSample) -> Iterator[tuple[str, str]]:
         for reading, answer in sample.rejected:
-            yield f"rejected {reading}", f"{reading} is left out: the driver answers {answer:.0f}"
+            name = READING_NAMES[reading]
+            yield f"rejected {reading}", f"its {name} is left out: the driver answers {answer:.0f}"
         power_w, temperature_c = sample.power_w, sample.temperature_c
         limit_w = sample.power_limit_w or self._info.power_limit_w
         draw_frac = None if power_w is None or not limit_w else power_w / limit_w

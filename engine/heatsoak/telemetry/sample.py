@@ -67,6 +67,25 @@ THROTTLE_REASONS = (
 """Names of the reasons, as `nvidia-smi` spells them. Idle, application-clock and display-clock bits
 are states, not throttling, and are left out."""
 
+READING_NAMES = {
+    "power_w": "power",
+    "energy_j": "energy counter",
+    "temperature_c": "temperature",
+    "sm_clock_mhz": "clock",
+    "mem_clock_mhz": "memory clock",
+    "fan_pct": "fan",
+    "utilization_pct": "utilization",
+    "memory_used_bytes": "memory",
+    "power_limit_w": "power limit",
+    "throttle_reasons": "throttle reasons",
+    "pcie_gen": "PCIe generation",
+    "pcie_width": "PCIe width",
+    "pstate": "performance state",
+    "power_instant_w": "instant power",
+    "memory_temperature_c": "memory temperature",
+    "temperature_margin_c": "temperature margin",
+}
+"""What a user calls each reading."""
 READINGS = tuple(
     f.name for f in fields(DeviceSample) if f.name not in ("t_s", "device_id", "rejected")
 )

@@ -328,11 +328,18 @@ def _count() -> int:
     """
     nvml = _begin()
     try:
+        return Call(partial(_count_of, nvml), "count cards").result(OPEN_WITHIN_S)
+    except HangError as error:
+        raise _StartError(str(error)) from error
+    finally:
+        _end(nvml)
+
+
+def _count_of(nvml: ModuleType) -> int:
+    try:
         return int(nvml.nvmlDeviceGetCount())
     except nvml.NVMLError as error:
         raise _StartError(start_problem(error.value)) from error
-    finally:
-        _end(nvml)
 
 
 # -- one card, within a `Call` --------------------------------------------------------------------
