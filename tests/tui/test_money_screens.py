@@ -294,7 +294,7 @@ def test_scaling_stands_beside_what_the_article_says(written, tmp_path):
     ]  # fmt: skip
     document["economics"]["idle"] = [{"device_id": "2", "name": "RTX 5090", "power_w": 31.2}]
     shown, found = Shown(run.view(), "synthetic-0"), Findings(document)
-    text = "\n".join("".join(t for t, _ in line) for line in ResultInputs(shown, found)._lines(120))
+    text = "\n".join("".join(t for t, _ in line) for line in ResultInputs(shown, found)._lines(200))
     assert text.count("scaling 4 cards") == 1
     for words in ("0.95  ± 0.01", "of 4 times one card; the last card adds 0.91 ± 0.02",
                   "perf/W rises with the cards", "this flatters", "Blackwell-class 0.91 to 0.97",

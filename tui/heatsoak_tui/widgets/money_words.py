@@ -180,11 +180,12 @@ def assumed_words(entry: Data) -> str:
     own = [_named(i) for i in shown if i["origin"] != "example"]
     if any(by_name[n]["origin"] == "example" for n in _FAULTS if n in by_name):
         examples.append("how often and how long it fails")
+    several = "s" if len(examples) + len(none) > 1 else ""
     if none:
         examples.append(f"no {', '.join(none)}")
     words = [", ".join(own)] if own else []
     if examples:
-        words.append(f"{', '.join(examples)} (example{'s' if len(examples) > 1 else ''})")
+        words.append(f"{', '.join(examples)} (example{several})")
     tco = entry["tco"]
     if tco is not None:
         words.append(
