@@ -179,7 +179,8 @@ def test_a15_a10_sentinels_are_no_readings_and_are_told(run):
     assert rejected["temperature_c"] == 127.0
     assert rejected["fan_pct"] == 255.0
     assert "pstate" not in rejected  # 32 is the driver's own word for "unknown"
-    assert third["temperature_c"] == 0.0  # that it cannot be takes more than one reading to tell
+    assert third["temperature_c"] is third["sm_clock_mhz"] is None
+    assert sorted(third["rejected"]) == [["sm_clock_mhz", 0.0], ["temperature_c", 0.0]]
 
 
 def test_a17_a_laptop_without_limit_and_fan_says_so(run):

@@ -232,7 +232,7 @@ print(json.dumps([seen, sample.pstate, sample.power_w, device.info.temperature_l
 """,
         scenario + "card 0 nvmlDeviceGetTemperature:0 71\n",
     )
-    assert found == [[0.0, 71.0, 126.0, None, None, None, None], None, None, None]
+    assert found == [[None, 71.0, 126.0, None, None, None, None], None, None, None]
 
 
 def test_a_field_that_fails_once_is_none_once(emulator):

@@ -35,10 +35,10 @@ LIMITS: dict[str, tuple[float, float]] = {
     "power_instant_w": (0.0, 20_000.0),
     "energy_j": (0.0, 1e15),
     "memory_used_bytes": (0.0, 1e15),
-    "temperature_c": (-40.0, 126.0),
+    "temperature_c": (1.0, 126.0),
     "memory_temperature_c": (1.0, 126.0),
     "temperature_margin_c": (-60.0, 126.0),
-    "sm_clock_mhz": (0.0, 20_000.0),
+    "sm_clock_mhz": (1.0, 20_000.0),
     "mem_clock_mhz": (0.0, 100_000.0),
     "utilization_pct": (0.0, 100.0),
     "fan_pct": (0.0, 200.0),
@@ -48,7 +48,8 @@ LIMITS: dict[str, tuple[float, float]] = {
     "pstate": (0.0, 15.0),
     "throttle_reasons": (0.0, (1 << 63) - 1.0),
 }
-"""Answers outside are a driver's way of saying "none": 127, 255, the largest integer, pstate 32."""
+"""Answers outside are a driver's way of saying "none": 0 and 127 and 255 degrees, the largest
+integer, pstate 32."""
 _PSTATE_UNKNOWN = 32
 """`NVML_PSTATE_UNKNOWN`: the driver says that it does not know, which is no defect."""
 
