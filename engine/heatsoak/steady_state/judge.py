@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from math import isfinite
+from math import inf, isfinite
 from typing import TYPE_CHECKING
 
 from heatsoak.steady_state import flags, reasons, sustained
@@ -54,6 +54,8 @@ class Judge:
         """Of an origin at 0 s until the first instant is heard of."""
         self._origin_s: float | None = None
         self._by_id = {s.info.device_id: s for s in self._trial.subjects}
+        self._next_s = -inf
+        """Before this instant there is no bin to close."""
         self._extensions: list[tuple[float, float]] = []
         """(when they were asked for, seconds)"""
         self._watch: Watch | None = None
@@ -134,7 +136,7 @@ class Judge:
 
     def evaluate(self, t_s: float) -> tuple[Verdict, ...]:
         """The verdicts at `t_s`, one per device; the same objects until the next bin closes."""
-        if not self._is_time(t_s) or self._origin_s is None:
+        if t_s < self._next_s or not self._is_time(t_s) or self._origin_s is None:
             return self._verdicts
         before = self._trial.end
         end = int((t_s - LATE_S - self._origin_s) // BIN_S)
@@ -146,6 +148,8 @@ class Judge:
             self._note_end()
         if self._trial.load_bin is None and self._trial.end == before and self._trial.live():
             self._say_early(t_s)
+        if self._trial.load_bin is not None:
+            self._next_s = self._trial.at_s(self._trial.end + 1) + LATE_S - 1e-6
         return self._verdicts
 
     def _say_early(self, t_s: float) -> None:
