@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: soak test lint clean
+.PHONY: soak test lint clean gpu-check
 
 soak: $(STAMP)  ## a smoke soak of the default workload on the best device
 	$(BIN)/heatsoak run --protocol smoke
@@ -23,6 +23,10 @@ $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[train,dev]'
 	touch $@
+
+# Installs nothing and makes no environment: takes the PYTHON that is there, with its torch.
+gpu-check:  ## doctor, a short soak of each workload and nvidia-smi, on a machine with an NVIDIA card
+	$(PYTHON) benchmarks/gpu_check.py --out $(or $(OUT),gpu-check.json) $(if $(WHEELS),--wheels $(WHEELS))
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
