@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from heatsoak.steady_state.judge import Judge
-from heatsoak.steady_state.protocols import PROTOCOLS, SILENT_S
+from heatsoak.steady_state.protocols import PROTOCOLS, UNHEARD_S
 from heatsoak.telemetry.device import DeviceInfo
 from heatsoak.telemetry.sample import DeviceSample
 
@@ -34,11 +34,11 @@ def judged(until_s, *, silent_from_s, answers_at_s=None, period_s=1.0):
     return result.verdict
 
 
-@pytest.mark.parametrize("silent_from_s", [0, 100, 200])
+@pytest.mark.parametrize("silent_from_s", [0, 100, 250])
 def test_c3_a_card_that_falls_silent_is_not_frozen_though_its_counter_goes_on(silent_from_s):
     usual = judged(2400, silent_from_s=1e9)
     assert usual.state == "steady"
-    assert silent_from_s + SILENT_S < usual.frozen_at_s
+    assert silent_from_s + UNHEARD_S < usual.frozen_at_s
     verdict = judged(2400, silent_from_s=silent_from_s)
     assert verdict.state in ("settling", "holding")
     assert "0 does not answer" in verdict.reason
@@ -48,6 +48,13 @@ def test_c3_a_card_that_answers_again_can_be_frozen():
     verdict = judged(2400, silent_from_s=200, answers_at_s=600)
     assert verdict.state == "steady"
     assert verdict.frozen_at_s > 600
+
+
+def test_c3_a_silence_is_no_window_of_its_own():
+    """The first answer after a long silence must not freeze what throughput alone has held."""
+    verdict = judged(2400, silent_from_s=100, answers_at_s=900)
+    assert verdict.frozen_at_s > 900 + 60
+    assert {"power", "clock"} <= set(verdict.channels)
 
 
 def test_a_log_with_a_reading_every_half_minute_is_not_silent():

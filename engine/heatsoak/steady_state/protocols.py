@@ -79,10 +79,11 @@ STUCK_COARSE_FRAC: Final = 0.02
 natural."""
 FROZEN_S: Final = 300.0
 """Every channel identical for so long and no advancing counter: a dead log, not a steady one."""
+UNHEARD_S: Final = 20.0
 SILENT_S: Final = 90.0
 SILENT_PERIODS: Final = 5.0
 """A device whose last reading is older than this, and than so many of its usual periods, may do
-anything: nothing of its job freezes now."""
+anything: at first nothing of its job freezes, later it does not hold either."""
 COLD_STUCK_S: Final = 240.0
 """A temperature that never moved from before the load until so long into it is stuck."""
 IDLE_BINS: Final = 6

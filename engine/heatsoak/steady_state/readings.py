@@ -20,7 +20,6 @@ from heatsoak.steady_state.protocols import (
     SANE,
     SECONDS_PER_BIN,
     SILENT_PERIODS,
-    SILENT_S,
 )
 from heatsoak.steady_state.times import Times
 
@@ -112,11 +111,14 @@ class Readings:
             self._last_t_s = sample.t_s
             self._pending.append(sample)
 
-    def is_silent(self, t_s: float) -> bool:
-        """Whether it has not answered for too long at `t_s`; a CPU without sensors does answer."""
+    def is_silent(self, t_s: float, least_s: float) -> bool:
+        """Whether it has not answered for `least_s` at `t_s`, and for longer than it usually takes.
+
+        A CPU without sensors does answer.
+        """
         count, first_s, last_s = self._taken
         usual_s = (last_s - first_s) / max(1, count - 1)
-        return t_s - last_s > max(SILENT_S, SILENT_PERIODS * usual_s)
+        return t_s - last_s > max(least_s, SILENT_PERIODS * usual_s)
 
     def close_bin(self, k: int, origin_s: float, quiet: tuple[Array, Array]) -> None:
         """Reduce the queued readings of bin `k`.

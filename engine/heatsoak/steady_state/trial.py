@@ -24,6 +24,8 @@ from heatsoak.steady_state.protocols import (
     CYCLE_MIN_BINS,
     READING_AT_S,
     SECONDS_PER_BIN,
+    SILENT_S,
+    UNHEARD_S,
     Protocol,
 )
 from heatsoak.steady_state.subject import Subject
@@ -65,6 +67,7 @@ class Trial:
         self.read_at: dict[float, float] = {}
         """What fixed soaks of these lengths read, units a second."""
         self.is_holding = False
+        self._is_silent = False
         self._is_noise_limited = False
         self._epochs = Epochs(0)
         self._reset: Reset | None = None
@@ -138,6 +141,11 @@ class Trial:
     def look_for_changes(self) -> None:
         """Search the newest bins for a cycle and for the start of a new epoch."""
         k, live, load_bin = self.end - 1, self.live(), self.load_bin or 0
+        was_silent, self._is_silent = self._is_silent, self._any_silent(SILENT_S) is not None
+        if was_silent and not self._is_silent:
+            # What a device did while it did not answer nobody knows: it is judged anew.
+            self._begin_epoch()
+            self._epochs.start_bin = k
         if (k - load_bin) % CYCLE_EVERY_BINS == 0:
             self._cycle = search_cycle(self.job, live, load_bin, self.end)
             self._fast = fast_throttle(live, self.end - CYCLE_MIN_BINS, self.end)
@@ -184,8 +192,7 @@ class Trial:
             is_holding=self._hold.start_bin is not None,
             is_late=is_late,
         )
-        silent = [s for s in live if s.readings.is_silent(self.at_s(self.end))]
-        is_pass = not silent and all(s.tests and s.blocking is None for s in live)
+        is_pass = not self._is_silent and all(s.tests and s.blocking is None for s in live)
         self._hold.step(k, is_pass=is_pass)
         hold_bin = self._hold.start_bin
         self.is_holding = hold_bin is not None
@@ -197,12 +204,17 @@ class Trial:
             )
             if report is not None and not is_late and self._is_starved():
                 report, noise = None, reasons.starved(p.late_s)
-        if silent:
-            noise = f"{silent[0].info.device_id} does not answer"
+        if (unheard := self._any_silent(UNHEARD_S)) is not None:
+            report, noise = None, f"{unheard.info.device_id} does not answer"
         worst = max((s.worst.severity for s in live if s.worst), default=None)
         if worst is not None and report is None:
             self.left_s = time_left(worst, age_s, hold_left_s, most_s)
         return report, noise
+
+    def _any_silent(self, least_s: float) -> Subject | None:
+        """A device that has not answered for so long, or None."""
+        now_s = self.at_s(self.end)
+        return next((s for s in self.live() if s.readings.is_silent(now_s, least_s)), None)
 
     def _is_starved(self) -> bool:
         start, end = self.window or (0, 0)
