@@ -183,6 +183,14 @@ def test_a15_a10_sentinels_are_no_readings_and_are_told(run):
     assert sorted(third["rejected"]) == [["sm_clock_mhz", 0.0], ["temperature_c", 0.0]]
 
 
+def test_a15_of_a_broken_card_only_what_can_be_is_read(run):
+    ((_, sample),) = run("looks(0)", "broken-card")
+    assert sample["temperature_c"] is sample["power_w"] is sample["power_instant_w"] is None
+    told = {name for name, _ in sample["rejected"]}
+    assert told == {"temperature_c", "power_w", "power_instant_w"}
+    assert (sample["sm_clock_mhz"], sample["utilization_pct"]) == (210.0, 99.0)
+
+
 def test_a17_a_laptop_without_limit_and_fan_says_so(run):
     ((info, sample),) = run("looks(0)", "laptop")
     assert (info["power_limit_w"], sample["power_limit_w"]) == (None, None)

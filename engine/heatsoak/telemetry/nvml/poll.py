@@ -31,8 +31,8 @@ _SENSOR_GPU = 0
 _CLOCK_SM, _CLOCK_MEM = 1, 2
 
 LIMITS: dict[str, tuple[float, float]] = {
-    "power_w": (0.0, 20_000.0),
-    "power_instant_w": (0.0, 20_000.0),
+    "power_w": (0.001, 20_000.0),
+    "power_instant_w": (0.001, 20_000.0),
     "energy_j": (0.0, 1e15),
     "memory_used_bytes": (0.0, 1e15),
     "temperature_c": (1.0, 126.0),
@@ -48,7 +48,7 @@ LIMITS: dict[str, tuple[float, float]] = {
     "pstate": (0.0, 15.0),
     "throttle_reasons": (0.0, (1 << 63) - 1.0),
 }
-"""Answers outside are a driver's way of saying "none": 0 and 127 and 255 degrees, the largest
+"""Answers outside are a driver's way of saying "none": 0, 127 and 255 degrees, 0 W, the largest
 integer, pstate 32."""
 _PSTATE_UNKNOWN = 32
 """`NVML_PSTATE_UNKNOWN`: the driver says that it does not know, which is no defect."""
