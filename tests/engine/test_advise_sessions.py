@@ -222,6 +222,18 @@ def test_the_command_answers_in_text_and_json(session, capsys):
     assert "--must takes ecc, isv, support, mig" in capsys.readouterr().err
 
 
+def test_the_command_refuses_in_one_line(session, capsys):
+    synthetic = session("a", "rtx-5090", 9402.0)
+    measured = session("b", "rtx-pro-5000-72", 8100.0, provenance="measured", mode="replica")
+    smoke = session("c", "rtx-5090", 9402.0, protocol="smoke", flags=("smoke",))
+    for files in ([synthetic, measured], [smoke], [synthetic.with_name("none.heatsoak")]):
+        assert main(["advise", *map(str, files)]) == 2
+        said = capsys.readouterr()
+        assert said.out == ""
+        assert said.err.count("\n") == 1
+        assert said.err.startswith("heatsoak: ")
+
+
 def test_archetypes_are_listed(session, capsys):
     assert main(["archetypes"]) == 0
     text = capsys.readouterr().out

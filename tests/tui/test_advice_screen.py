@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 
 from heatsoak.profiles.money import Input, Money
@@ -61,13 +63,10 @@ class Shell(HeatsoakApp):
 
 
 async def until_told(pilot) -> AdviceScreen:
-    screen = pilot.app._advice
-    for _ in range(1000):
-        if screen.view.report is not None or screen.view.problem:
-            await pilot.pause()
-            return screen
-        await pilot.pause(0.01)
-    raise AssertionError("no report came")
+    view = pilot.app._advice.view
+    await until(pilot, lambda: view.report is not None or view.problem)
+    await pilot.pause()
+    return pilot.app._advice
 
 
 def text_of(screen) -> str:
@@ -79,13 +78,19 @@ def text_of(screen) -> str:
     )
 
 
-async def until_shown(pilot, screen, words) -> str:
-    """Wait for words; the test's own time-out is the limit."""
-    for _ in range(1000):
-        if words in text_of(screen):
-            return text_of(screen)
+async def until(pilot, condition) -> None:
+    """Wait for something a thread brings about."""
+    for _ in range(3000):
+        if condition():
+            return
         await pilot.pause(0.01)
-    raise AssertionError(f"{words!r} is not in\n{text_of(screen)}")
+    raise AssertionError("it did not come about")
+
+
+async def until_shown(pilot, screen, words) -> str:
+    """Wait for words on the screen."""
+    await until(pilot, lambda: words in text_of(screen))
+    return text_of(screen)
 
 
 def when_told(*keys: str):
@@ -150,18 +155,42 @@ async def test_every_key_does_what_it_says(paths):
         assert app.screen is not screen
 
 
+async def test_leaving_before_the_rules_have_answered(paths, monkeypatch):
+    told, may_go, taken = threading.Event(), threading.Event(), threading.Event()
+
+    def slow(*arguments):
+        told.set()
+        may_go.wait(30)
+        return advise_sessions(*arguments)
+
+    monkeypatch.setattr("heatsoak_tui.screens.advice.advise_sessions", slow)
+
+    class Watched(AdviceScreen):
+        def _take(self, *arguments) -> None:
+            taken.set()
+            super()._take(*arguments)
+
+    app = Shell(Watched(paths, PRICES))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, told.is_set)
+        await pilot.press("escape")
+        await pilot.pause()
+        may_go.set()
+        await until(pilot, taken.is_set)
+        await pilot.pause()
+        assert app._advice.view.report is None
+
+
 async def test_a_must_is_asked_anew(paths):
     app = Shell(AdviceScreen(paths, PRICES))
     async with app.run_test(size=(80, 24)) as pilot:
         screen = await until_told(pilot)
         assert screen.view.report.advice[0].card == "GeForce RTX 5090"
         await pilot.press("e")
-        while screen.view.report.advice[0].card == "GeForce RTX 5090":
-            await pilot.pause(0.01)
+        await until(pilot, lambda: screen.view.report.advice[0].card != "GeForce RTX 5090")
         await until_shown(pilot, screen, "must: ECC")
         await pilot.press("e")
-        while screen.view.report.advice[0].card != "GeForce RTX 5090":
-            await pilot.pause(0.01)
+        await until(pilot, lambda: screen.view.report.advice[0].card == "GeForce RTX 5090")
         assert "must:" not in text_of(screen)
 
 
@@ -171,12 +200,13 @@ async def test_what_may_not_be_ranked_is_said_and_taken_only_when_asked(write_se
     async with app.run_test(size=(80, 24)) as pilot:
         screen = await until_told(pilot)
         assert screen.view.report is None
-        assert "never ranked" in " ".join(text_of(screen).split())
+        words = " ".join(text_of(screen).split())
+        assert "never ranked" in words
+        assert "press a to take it" in words
         for key in ("down", "enter", "pagedown", "escape"):
             await pilot.press(key)
         await pilot.press("a")
-        while screen.view.report is None:
-            await pilot.pause(0.01)
+        await until(pilot, lambda: screen.view.report is not None)
         await until_shown(pilot, screen, "SMOKE")
 
 

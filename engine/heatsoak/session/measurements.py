@@ -186,7 +186,8 @@ def _job(
             sustained = device["last_window"]
             marks.add("NOT STEADY")
         numbers.append(sustained)
-    if not numbers or numbers[0]["throughput"] is None:
+    rate = numbers[0]["throughput"] if numbers else None
+    if rate is None or rate["mean"] <= 0:
         return None
     provenance = _provenance(devices)
     if provenance != "measured":

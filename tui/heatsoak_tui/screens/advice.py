@@ -99,18 +99,21 @@ class AdviceScreen(HeatsoakScreen):
 
     def _read(self) -> None:
         wishes = replace(self._wishes, musts=frozenset(cast("set[Must]", self.view.musts)))
+        app = self.app  # A screen that was left has none any more.
         report: AdviceReport | None = None
         problem = ""
         try:
             money = self._money if self._money is not None else money_for(self._paths)
             report = advise_sessions(self._paths, wishes, money)
         except HeatsoakError as error:
-            problem = str(error)
+            problem = _for_keys(str(error))
         except (sqlite3.Error, OSError) as error:
             problem = f"the sessions cannot be read: {error}"
-        self.app.call_from_thread(self._take, report, problem)
+        app.call_from_thread(self._take, report, problem)
 
     def _take(self, report: AdviceReport | None, problem: str) -> None:
+        if not self.is_attached:
+            return  # The user was faster than the rules.
         self.view.report, self.view.problem = report, problem
         self.arrange_panels(self.size.width, self.size.height)
         self.repaint_panels()
@@ -161,3 +164,10 @@ class AdviceScreen(HeatsoakScreen):
         self.query_one(AdviceTable).display = not is_open
         self.query_one(AdviceDetail).display = is_open
         self.call_after_refresh(self.repaint_panels)
+
+
+def _for_keys(text: str) -> str:
+    """The command's words as the screen's: an option is a key here."""
+    for option in ("--allow-smoke", "--allow-not-steady"):
+        text = text.replace(f"say {option}", "press a to take it all the same, marked so")
+    return text
