@@ -103,6 +103,14 @@ def test_a_device_that_hangs_delays_no_other_and_stop_returns(run):
     release.set()
 
 
+def test_devices_that_answer_share_one_thread(run):
+    names = [f"shared-{n}" for n in range(8)]
+    sampler = run(*map(Scripted, names))
+    take(sampler, lambda items: all(len(of(items, name)) >= 5 for name in names))
+    readers = [t for t in threading.enumerate() if "shared-0" in t.name]
+    assert [thread.name for thread in readers] == [f"read {', '.join(names)}"]
+
+
 def test_devices_that_hang_one_after_another_leave_the_rest_and_come_back(run):
     first, second = threading.Event(), threading.Event()
 
