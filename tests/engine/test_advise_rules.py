@@ -192,7 +192,9 @@ def test_a_job_of_several_cards_is_ranked_by_all_of_them():
     assert labels(choice) == ["4 x GeForce RTX 5090"]
     assert choice.steps[0].values[0][1].mean == pytest.approx(36000.0 / (4 * 2899.0))
     # The shipped rule takes one card, and four together do not say what one does.
-    assert choose(KINDS["perf-per-dollar"], offers, NEEDS).recommended == ()
+    (first,) = advise([KINDS["perf-per-dollar"]], offers, NEEDS)
+    assert first.choice.recommended == ()
+    assert "4 GeForce RTX 5090 were measured together, which says little of 1" in first.why
 
 
 def test_a_budget_and_a_power_envelope_are_held_against_all_cards():

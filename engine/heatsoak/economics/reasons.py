@@ -136,17 +136,24 @@ def _step_sentences(steps: Sequence[Step], unit: str | None, currency: str | Non
 
 def because(choice: Choice) -> str:
     """Why nothing is recommended, and what would be needed."""
-    if choice.lacking is not None:
-        step = choice.steps[-1]
-        unknown = [cards.offer for cards, estimate in step.values if estimate is None]
-        if choice.lacking == "units_per_price" and all(o.price is None for o in unknown):
-            enter = "; ".join(enter_price(offer) for offer in unknown)
-            return f"no price of {listed([o.name for o in unknown])}; {enter}"
+    if choice.lacking is None:
+        measured = [c for c in choice.candidates if c.cards.offer.measured is not None]
+        return "; ".join(_misses(candidate) for candidate in measured) or "nothing was measured"
+    unknown = [cards for cards, estimate in choice.steps[-1].values if estimate is None]
+    return "; ".join(_lacks(cards, CRITERION_WORDS[choice.lacking]) for cards in unknown)
+
+
+def _lacks(cards: CardSet, wanted: str) -> str:
+    """Why a criterion is not known of a set."""
+    measured = cards.offer.measured
+    if measured is not None and measured.n != cards.n:
+        ran = RAN_WORDS[measured.provenance]
         return (
-            f"{CRITERION_WORDS[choice.lacking]} is not known of {listed([o.name for o in unknown])}"
+            f"{measured.n} {cards.offer.name} were {ran} together, which says little of {cards.n}"
         )
-    measured = [c for c in choice.candidates if c.cards.offer.measured is not None]
-    return "; ".join(_misses(candidate) for candidate in measured) or "nothing was measured"
+    if cards.offer.price is None:
+        return f"no price of {cards.offer.name}: {enter_price(cards.offer)}"
+    return f"{wanted} is not known of {cards.label}"
 
 
 def enter_price(offer: Offer) -> str:
