@@ -20,7 +20,7 @@ HOST = Host(
     cpu_model="AMD Ryzen 9 9950X 16-Core Processor", cores=32, usable_cores=32,
     memory_total_bytes=128 * 1024**3, memory_available_bytes=120 * 1024**3, load_1_min=0.3,
     governors=("performance",), clock_driver="acpi-cpufreq", has_boost=True, is_virtual=False,
-    steal_frac=None, node_cores=((0, tuple(range(32))),), usable_nodes=(0,),
+    steal_frac=None, has_powerd=False, node_cores=((0, tuple(range(32))),), usable_nodes=(0,),
 )  # fmt: skip
 CONFINES = Confines(
     container=None, is_wsl=False, cpu_quota_cores=None, memory_limit_bytes=None,

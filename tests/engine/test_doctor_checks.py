@@ -81,6 +81,7 @@ CASES = [
     ("persistence", "warning", "0", lambda: machine(card(0, persistence=False))),
     ("ecc", "info", "0", lambda: machine(card(0, ecc_is_on=False))),
     ("mig", "info", "0", lambda: machine(card(0, **SPLIT))),
+    ("laptop", "info", "0", lambda: machine(card(0, name="NVIDIA GeForce RTX 5090 Laptop GPU"))),
     # who else is on it
     ("users", "warning", "0", lambda: machine(
         card(0, users=(CardUser(4_000_000, "compute", 2 * GIB),)))),

@@ -44,6 +44,7 @@ def test_a_host_is_read_from_its_kernel(kernel):
         "sys/devices/system/cpu/cpufreq/policy1/scaling_governor": "performance\n",
         "sys/devices/system/cpu/cpufreq/policy0/scaling_driver": "acpi-cpufreq\n",
         "sys/devices/system/cpu/intel_pstate/no_turbo": "1\n",
+        "proc/41/comm": "systemd\n", "proc/42/comm": "nvidia-powerd\n",
         "sys/devices/system/node/node0/cpulist": "0-4095\n",
         "sys/devices/system/node/node1/cpulist": "5000-5001\n",
         "sys/devices/system/node/node2/cpulist": "\n",
@@ -58,6 +59,7 @@ def test_a_host_is_read_from_its_kernel(kernel):
     assert host.clock_driver == "acpi-cpufreq"
     assert host.has_boost is False
     assert host.is_virtual
+    assert host.has_powerd
     assert host.steal_frac == pytest.approx(0.02)
     assert [node for node, _ in host.node_cores] == [0, 1]
     assert host.usable_nodes == (0,)

@@ -47,6 +47,8 @@ class Host:
     """Whether this is a virtual machine."""
     steal_frac: float | None
     """Share of the time since the start that other virtual machines took from this one."""
+    has_powerd: bool
+    """Whether nvidia-powerd runs, which moves power between a laptop's CPU and GPU."""
     node_cores: tuple[tuple[int, tuple[int, ...]], ...]
     """Each NUMA node with its cores."""
     usable_nodes: tuple[int, ...]
@@ -81,6 +83,7 @@ def read_host(root: Path = Path("/")) -> Host:
         has_boost=_has_boost(root),
         is_virtual="hypervisor" in _cpu_flags(root),
         steal_frac=_steal_frac(root),
+        has_powerd=_runs(root, "nvidia-powerd"),
         node_cores=nodes,
         usable_nodes=tuple(node for node, cores in nodes if not usable.isdisjoint(cores)),
     )
@@ -145,6 +148,11 @@ def _steal_frac(root: Path) -> float | None:
     if len(ticks) < _FIELDS or not sum(ticks):
         return None
     return ticks[_STEAL] / sum(ticks)
+
+
+def _runs(root: Path, name: str) -> bool:
+    """Whether a program of that name runs; 15 characters of it count."""
+    return any(read_text(path) == name[:15] for path in (root / "proc").glob("[0-9]*/comm"))
 
 
 def _nodes(root: Path) -> Iterator[tuple[int, tuple[int, ...]]]:

@@ -53,6 +53,7 @@ def environment(machine: Machine, findings: Sequence[Finding] | None = None) -> 
             "memory_limit_bytes": confines.memory_limit_bytes,
             "numa_nodes": len(host.node_cores) or None,
             "container": confines.container,
+            "has_powerd": host.has_powerd,
             "is_wsl": confines.is_wsl,
             "is_virtual": host.is_virtual,
             "is_network_file_system": storage.is_network,

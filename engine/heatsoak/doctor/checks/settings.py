@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 _LIMIT_W = 1.0
 """Limits differ when they differ by more."""
 _CLOCK_MHZ = 1.0
+_LAPTOP = "Laptop GPU"
 
 
 def power_limit(machine: Machine) -> Iterator[Finding]:
@@ -136,3 +137,19 @@ def mig(machine: Machine) -> Iterator[Finding]:
             )  # fmt: skip
         elif info.mig_mode is False:
             yield ok("mig", "MIG off", "MIG is off", info.device_id)
+
+
+def laptop(machine: Machine) -> Iterator[Finding]:
+    """Who decides how much power a laptop's card gets."""
+    for card in machine.boards:
+        info = card.info
+        if not info.name.endswith(_LAPTOP):
+            continue
+        does = "runs" if machine.host.has_powerd else "does not run"
+        yield Finding(
+            "laptop", "info", info.device_id, "a laptop's card",
+            f"it is a laptop's card, whose power the firmware decides, and nvidia-powerd {does}",
+            "figures hang on the laptop's mode, its charger and nvidia-powerd, which moves some "
+            "ten watts",
+            "measure plugged in, in the mode you work in, and compare only with the same",
+        )  # fmt: skip

@@ -42,10 +42,12 @@ def run(arguments: argparse.Namespace) -> int:
 
     machine = look(arguments.devices, is_measured=not arguments.quick, say=say)
     findings = examine(machine)
+    is_usable = all(finding.severity != "error" for finding in findings)
     if arguments.json:
         print_json(
             {
                 "schema": "heatsoak-doctor/1",
+                "is_usable": is_usable,
                 "counts": counts(findings),
                 "findings": [asdict(finding) for finding in findings],
                 "environment": environment(machine, findings),
@@ -53,5 +55,4 @@ def run(arguments: argparse.Namespace) -> int:
         )
     else:
         print(doctor_text(findings))
-    is_usable = all(finding.severity != "error" for finding in findings)
     return 0 if is_usable else DeviceUnavailableError.exit_code
