@@ -79,6 +79,32 @@ except DeviceLostError as error:
     assert "unknown error" in silent
 
 
+def test_a1_memory_and_numa_node_come_from_the_host(run, tmp_path):
+    (tmp_path / "proc").mkdir()
+    (tmp_path / "proc/meminfo").write_text(
+        "MemTotal:       127600748 kB\nMemFree:  1 kB\nMemAvailable:   118566368 kB\n"
+    )
+    slot = tmp_path / "sys/bus/pci/devices/000f:01:00.0"
+    slot.mkdir(parents=True)
+    (slot / "numa_node").write_text("1\n")
+    code = f"""
+from pathlib import Path
+from heatsoak.telemetry.nvml.facts import describe
+def look(root):
+    with nvidia.kept_open() as nvml:
+        info, poll = describe(nvml, nvml.nvmlDeviceGetHandleByIndex(0), 0, root=root)
+        return [info.memory_total_bytes, poll.read()["memory_used_bytes"], info.numa_node]
+root = Path({str(tmp_path)!r})
+before = look(root)
+(root / "sys/bus/pci/devices/000f:01:00.0/numa_node").write_text("-1")  # there is only one
+(root / "proc/meminfo").write_text("MemTotal: many")
+print(json.dumps([before, look(root)]))
+"""
+    known, unknown = run(code, "gb10")
+    assert known == [127600748 * 1024, (127600748 - 118566368) * 1024, 1]
+    assert unknown == [None, None, None]
+
+
 def test_a2_a_card_that_answers_nothing_gives_empty_readings_with_their_reasons(run):
     ((info, sample),) = run("looks(0)", "jetson")
     values = {k: v for k, v in sample.items() if k not in ("t_s", "device_id", "rejected")}

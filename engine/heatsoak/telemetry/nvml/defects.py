@@ -17,8 +17,8 @@ _MULTIPLE_SINGLE_BIT, _DOUBLE_BIT = 0, 1
 _XID_EVENT = 0x8
 """`nvmlEventTypeXidCriticalError`."""
 _TIMED_OUT = 10
-WAIT_MS = 2000
-"""So long one wait for an event lasts; a watch that is to end ends by then."""
+WAIT_MS = 5000
+"""So long one wait for an event lasts; a watch that is to end ends by then. Waking costs."""
 
 
 def read_health(nvml: ModuleType, handle: object, xids: tuple[int, ...] | None) -> DeviceHealth:
