@@ -10,7 +10,7 @@ import re
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, Literal, cast, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeGuard, cast, get_args
 
 from heatsoak.errors import UsageError
 from heatsoak.profiles import checks
@@ -297,7 +297,7 @@ def _constraints(value: object, where: str) -> tuple[Constraint, ...]:
     return tuple(found)
 
 
-def _is_count(value: object) -> bool:
+def _is_count(value: object) -> TypeGuard[int]:
     return isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= MOST_CARDS
 
 
