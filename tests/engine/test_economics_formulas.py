@@ -168,6 +168,13 @@ def test_shares_end_at_one():
     assert found.high_value == 1.0
 
 
+def test_a_band_ends_at_corners_and_adds_what_was_measured():
+    low = replace(OWNED, price=2400.0, kwh_price=0.2, utilisation_frac=0.4, residual_frac=0.24)
+    high = replace(OWNED, price=3600.0, kwh_price=0.3, utilisation_frac=0.6, residual_frac=0.16)
+    assert tco.band(OWNED) == pytest.approx((tco.total(low).low, tco.total(high).high))
+    assert tco.total(low).u95 > 0
+
+
 def test_cloud_break_even():
     """F = 3000 - 600 + 300 + 150 + idle 1.5 x 40 W all year; e = 560 W x 1.5 x 0.25."""
     fixed = 2850 + 8.76 * 40 * 1.5 * 0.25 * 3
@@ -177,7 +184,7 @@ def test_cloud_break_even():
     # At that share of the horizon owning costs what renting does.
     there = replace(OWNED, utilisation_frac=found.utilisation_frac, downtime_per_load_hour=0.0)
     assert tco.total(there).mean == pytest.approx(found.hours * 0.71)
-    assert tco.cloud_break_even(OWNED, 0.21) is None
+    assert tco.cloud_break_even(OWNED, (600 - 40) / 1000 * 1.5 * 0.25) is None
     assert tco.cloud_break_even(OWNED, 0.1) is None
 
 

@@ -46,7 +46,7 @@ def own(tmp_path, monkeypatch):
 def soaked(sessions, tmp_path):
     """soaked(...) -> the document of a session whose figures are round numbers.
 
-    Ten seconds idle at 450 W or so, then the load; 10 000 units a second and 560 W a card.
+    Ten seconds idle at 45 W or so, then the load; 10 000 units a second and 560 W a card.
     """
 
     def make(
@@ -66,7 +66,12 @@ def soaked(sessions, tmp_path):
             rows.append(JobRow(job_id, "llm", 1, sessions.RECIPE, mode, unit, own, facts or {}))
         meta = sessions.meta(protocol=protocol)
         writer = SessionWriter.create(path, meta=meta, devices=devices, jobs=rows)
-        samples = tuple(sessions.sample(float(t), d.device_id) for t in range(40) for d in devices)
+        used = {device_id for row in rows for device_id in row.device_ids}
+        samples = tuple(
+            replace(sample, power_w=45.0 + t) if t < 10 and sample.device_id in used else sample
+            for t in range(40)
+            for sample in (sessions.sample(float(t), d.device_id) for d in devices)
+        )
         phases = tuple(PhaseRow(10.0, row.job_id, "train") for row in rows)
         steps = tuple(
             StepsRow(float(t), job_id, rate * (t - 10), t, None)
@@ -141,14 +146,14 @@ def test_one_price_alone_is_no_headline(soaked):
 
 
 def test_with_both_everything_follows(soaked):
-    """The idle power is the lowest reading before the load: 450.0 W."""
+    """The idle power is the lowest reading before the load: 45.0 W."""
     change_prices(put=[INVOICE, KWH, money("pue", 1.5), money("horizon_years", 2.0),
                        money("utilisation_frac", 0.25), money("residual_frac", 0.3),
                        money("support_per_year", 100.0, "USD", "rtx-5090"),
                        money("cloud_per_hour", 0.9, "USD")])  # fmt: skip
     entry = one(soaked())
     tco = entry["tco"]
-    active, idle = 8.76 * 0.25 * 560 * 1.5 * 0.2 * 2, 8.76 * 0.75 * 450 * 1.5 * 0.2 * 2
+    active, idle = 8.76 * 0.25 * 560 * 1.5 * 0.2 * 2, 8.76 * 0.75 * 45 * 1.5 * 0.2 * 2
     assert tco["parts"] == pytest.approx(
         {"price": 2899.0, "residual": -869.7, "energy_active": active, "energy_idle": idle,
          "support": 200.0, "staff": 0.0, "downtime": 0.0}
@@ -229,7 +234,7 @@ def test_a_job_of_two_cards_is_charged_with_both(soaked):
         18_000 / 1120 * (0.01**2 + 2 * (5.6 / 1120) ** 2) ** 0.5
     )
     assert entry["tco"]["parts"]["price"] == 5798.0
-    assert entry["tco"]["idle_w"] == pytest.approx(900.0)
+    assert entry["tco"]["idle_w"] == pytest.approx(90.0)
 
 
 def test_cards_that_no_job_uses_stand_apart(soaked):
