@@ -18,11 +18,11 @@ SCHEMA = Path(result.__file__).with_name("heatsoak-result-1.schema.json")
 pytestmark = pytest.mark.usefixtures("tiny")
 CARD = "synthetic:rtx-5090"
 EIGHT = f"{CARD}x5,{CARD}+hang@200,{CARD}+lost@300,{CARD}+stuck@250"
-SPEED = 150.0
+SPEED = 250.0
 
 
 def test_c3_eight_cards_of_which_one_hangs_one_is_lost_and_one_is_stuck(begin):
-    run = begin(EIGHT, speed=SPEED, protocol="quick")
+    run = begin(EIGHT, speed=SPEED)
     client.wait_ended(run, 90.0)
     document = load_result(run.path)
     jsonschema.validate(document, json.loads(SCHEMA.read_text()))
