@@ -211,6 +211,13 @@ async def test_every_figure_opens_to_its_formula_and_inputs(result):
     assert isinstance(app.screen, ResultScreen)
 
 
+@pytest.mark.parametrize("screen", [ResultScreen, PricesScreen, InputsScreen])
+def test_every_key_says_what_it_does(screen):
+    for binding in screen.BINDINGS:
+        assert binding.id
+        assert 0 < len(binding.tooltip) <= 46
+
+
 async def test_keys_open_advice_and_memory(result):
     await result.press("w")
     assert isinstance(result.app.screen, AdviceScreen)
@@ -261,6 +268,22 @@ async def test_what_is_not_steady_has_no_money(written, quiet):
         text = text_of(app.screen)
         assert "tokens/s per USD" not in text
         assert "TCO" not in text
+
+
+def test_rates_are_added_only_of_cards_that_are_steady(written):
+    run = written(1500, is_frozen=True, end="steady")
+    view = run.view()
+
+    def first_lines():
+        panel = ResultTable(Shown(view, "synthetic-0"))
+        return "\n".join("".join(t for t, _ in line) for line in panel.draw(120, 20))
+
+    assert "all 2" in first_lines()
+    assert "18\u2009590" in first_lines()
+    data = view.result("synthetic-1")
+    data["sustained"], data["last_window"] = None, data["sustained"]
+    assert "all 2" not in first_lines()
+    assert "18\u2009590" not in first_lines()
 
 
 PANELS = (ResultTable, MoneyPanel, ForWhom, Evidence, ResultInputs)

@@ -306,7 +306,9 @@ def _differs(data: Data) -> bool:
 
 
 def is_addable(view: RunView, ids: Sequence[str]) -> bool:
-    """Whether the cards trained apart and counted the same: their rates may be added."""
+    """Whether the cards are steady, trained apart and counted the same: rates may be added."""
+    if not all((view.result(device_id) or {}).get("sustained") for device_id in ids):
+        return False
     jobs = {job.job_id for device_id in ids if (job := view.job(device_id)) is not None}
     return len(jobs) == len(ids) and len({view.unit(device_id) for device_id in ids}) == 1
 
