@@ -324,6 +324,7 @@ def test_the_processes_of_a_run_of_ours_are_told_apart(nvml, monkeypatch):
                 scenario = (
                     "card 0 like rtx-5090\n"
                     f"process 0 compute {ours.pid} 2000MiB\nprocess 0 compute {other.pid} ?\n"
+                    "process 0 compute self 100MiB\n"
                 )
                 nvml.tell(scenario)
                 done = nvml.call(

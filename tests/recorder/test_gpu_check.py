@@ -82,9 +82,12 @@ def test_a_driver_without_a_card_is_told_apart_from_one_that_does_not_start(nvml
     done = run(nvml, tmp_path)
     assert done.returncode == 0, done.stderr
     assert "no NVIDIA card here: the NVIDIA driver works, but it finds no card" in done.stderr
+    nvml.tell("init DRIVER_NOT_LOADED\n")
+    assert run(nvml, tmp_path).returncode == 0
     nvml.tell("init LIB_RM_VERSION_MISMATCH\n")
     done = run(nvml, tmp_path)
     assert done.returncode == 5
+    assert "the NVIDIA card here cannot be used" in done.stderr
     assert "different versions: reboot" in done.stderr
     assert not (tmp_path / "a.json").exists()
 

@@ -16,6 +16,7 @@ from heatsoak_tui.panels.doctor_header import DoctorHeader
 from heatsoak_tui.panels.doctor_list import DoctorList
 from heatsoak_tui.panels.setup_doctor import SetupDoctor
 from heatsoak_tui.screens.doctor import DoctorScreen
+from heatsoak_tui.screens.fit import FitScreen
 from heatsoak_tui.screens.setup import SetupScreen
 from heatsoak_tui.widgets.canvas import to_cells
 from heatsoak_tui.widgets.draft import Draft
@@ -172,3 +173,11 @@ async def test_setup_looks_by_itself(fixed_offer):
         panel = app.screen.query_one(SetupDoctor)
         await until(pilot, lambda: "DOCTOR" in text_of(panel) and "fine" in text_of(panel))
         assert [card.info.device_id for card in draft.machine.others] == ["cpu"]
+
+
+async def test_the_planner_opens_over_setup(fixed_offer):
+    async with app_with(drafted()).run_test(size=(120, 34)) as pilot:
+        await pilot.press("f")
+        assert isinstance(pilot.app.screen, FitScreen)
+        await pilot.press("escape")
+        assert isinstance(pilot.app.screen, SetupScreen)

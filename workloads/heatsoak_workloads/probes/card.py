@@ -21,8 +21,11 @@ def probe(_: list[str]) -> dict[str, Any]:
         import torch
     except (ImportError, OSError) as error:
         return {"problem": f"torch cannot be imported: {error}"}
-    if not torch.cuda.is_available():
-        return {"problem": "torch finds no card"}
+    try:
+        torch.cuda.init()  # Unlike is_available() it says why there is no card.
+    except (RuntimeError, AssertionError) as error:
+        text = next(iter(str(error).strip().splitlines()), type(error).__name__)
+        return {"problem": f"torch finds no card: {text}"}
     try:
         if not _computes(torch):
             return {"problem": "it computed a wrong product"}
