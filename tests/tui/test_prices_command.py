@@ -51,6 +51,11 @@ def test_a_price_is_set_shown_and_forgotten(prices, own):
     assert (entry["value"], entry["currency"], entry["date"], entry["origin"]) == (
         2899.0, "USD", "2026-10-12", "yours",
     )  # fmt: skip
+    prices("set --tariff 0.2 --utilization 0.4")  # Two inputs have two names.
+    found, _ = shown(prices)
+    assert (found[None, "kwh_price"]["value"], found[None, "utilisation_frac"]["value"]) == (
+        0.2, 0.4,
+    )  # fmt: skip
     assert prices("unset rtx-5090 --invoice")[0] == 0
     found, _ = shown(prices)
     assert ("rtx-5090", "invoice") not in found
@@ -165,7 +170,7 @@ def test_the_result_says_its_money_and_what_it_stands_on(prices, ended, capsys):
     main(["result", str(ended)])
     out = capsys.readouterr().out
     assert "tokens/s per price" in out
-    assert "enter the invoiced price of rtx-5090: heatsoak prices set rtx-5090 --invoice" in out
+    assert out.count("enter the invoiced price of rtx-5090: heatsoak prices set rtx-5090 ") == 1
     assert "for reference: rtx-5090 launch price USD 1\u2009999 of 2025-01-30, stale" in out
     assert "TCO 3 years" not in out
     prices("set rtx-5090 --invoice 2899 --currency USD --date 2026-10-12")

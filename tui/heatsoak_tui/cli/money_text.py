@@ -34,6 +34,7 @@ def money_lines(document: dict[str, Any]) -> list[str]:
         labels = "".join(f"{label}  " for label in economics["labels"])
         prices = price_words(entry, has_days=True)
         lines += ["", f"money  {labels}{_cards(entry)}  {prices}", *_of_job(document, entry)]
+    lines += _once(economics["jobs"])
     for idle in economics["idle"]:
         power = significant(idle["power_w"])
         lines.append(f"  idle beside it: {idle['name']} at {power} W, charged to none")
@@ -57,11 +58,16 @@ def _of_job(document: dict[str, Any], entry: dict[str, Any]) -> Iterator[str]:
             )
             yield f"  {row.label:<{LABEL}}{value} {row.note}".rstrip()
         yield f"  assumed: {assumed_words(entry)}"
-    reference = reference_words(entry)
-    if reference and entry["units_per_s_per_price"] is None:
-        yield f"  for reference: {reference}"
-    for needed in entry["needed"] if entry["reason"] is None else ():
-        yield f"  enter {needed}"
+
+
+def _once(entries: list[dict[str, Any]]) -> list[str]:
+    """What is missing of any job: of equal cards it is the same."""
+    steady = [entry for entry in entries if entry["reason"] is None]
+    unpriced = [entry for entry in steady if entry["units_per_s_per_price"] is None]
+    references = (reference_words(entry) for entry in unpriced)
+    found = [f"  for reference: {words}" for words in references if words]
+    found += [f"  enter {needed}" for entry in steady for needed in entry["needed"]]
+    return list(dict.fromkeys(found))
 
 
 def _cards(entry: dict[str, Any]) -> str:

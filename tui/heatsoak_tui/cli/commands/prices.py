@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterable, Sequence
 
-    from heatsoak.profiles.money import Input, Money, Rate
+    from heatsoak.profiles.money import Input, Money, Rate, Term
 
 ORDER = 71
 HELP = "the buyer's own prices: set, show, unset, keep"
@@ -36,7 +36,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         unit = term.unit.format("money").replace("frac", "share")
         words = f"{term.help} ({unit})" if unit else term.help
         setting.add_argument(
-            f"--{term.option}", dest=term.name, metavar="X", help=words.replace("%", "%%")
+            *_options(term), dest=term.name, metavar="X", help=words.replace("%", "%%")
         )
     setting.add_argument("--currency", metavar="CODE", help="of the amounts given, such as USD")
     setting.add_argument("--date", metavar="DAY", help="of invoice or tariff; default: today")
@@ -45,7 +45,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     forget = actions.add_parser("unset", help="forget what was entered", allow_abbrev=False)
     forget.add_argument("card", nargs="?", metavar="CARD", help=_CARD_HELP)
     for term in TERMS.values():
-        forget.add_argument(f"--{term.option}", dest=term.name, action="store_true")
+        forget.add_argument(*_options(term), dest=term.name, action="store_true")
     forget.add_argument("--rate", action="append", default=[], metavar="A:B")
     forget.set_defaults(command=_unset)
     keep = actions.add_parser(
@@ -53,6 +53,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     keep.add_argument("session", help="session file, id or name")
     keep.set_defaults(command=_keep)
+
+
+def _options(term: Term) -> list[str]:
+    """An input's option, and its other name where people use two."""
+    others = {"kwh_price": "--tariff", "utilisation_frac": "--utilization"}
+    return [f"--{term.option}", *filter(None, [others.get(term.name)])]
 
 
 def run(arguments: argparse.Namespace) -> int:
