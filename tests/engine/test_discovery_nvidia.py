@@ -160,3 +160,15 @@ def test_c3_a_card_that_hangs_does_not_keep_its_neighbours_from_being_opened(nvm
     nvml.tell("card 0-1 like rtx-5090\nhang 0 *\n")
     (other,) = ask(nvml, ["1"])
     assert ids(other) == ["1"]
+
+
+def test_b2_what_may_be_chosen_is_neither_hidden_nor_split(nvml):
+    nvml.play("mig")
+    code = """
+import json
+from heatsoak.telemetry.discovery import discover, usable
+found = discover()
+print(json.dumps([[i.device_id for i in usable(found, environ)]
+                  for environ in ({}, {"CUDA_VISIBLE_DEVICES": "1"})]))
+"""
+    assert nvml.run(code) == [["0:0", "0:1", "1", "cpu"], ["1", "cpu"]]

@@ -51,8 +51,29 @@ def best_device(environ: Mapping[str, str] | None = None) -> str:
     Raises:
         UsageError: the environment hides some devices, and only CUDA can tell which.
     """
-    usable = _Nvidia(os.environ if environ is None else environ).usable
-    return usable[0].device_id if usable else cpu.DEVICE_ID
+    return usable(discover(), environ)[0].device_id
+
+
+def usable(
+    infos: Iterable[DeviceInfo], environ: Mapping[str, str] | None = None
+) -> list[DeviceInfo]:
+    """Those of all devices that may be loaded: not hidden, and whole or a slice, but not split.
+
+    Args:
+        infos: every device, as `discover` gives them.
+        environ: the user's environment; None: that of this process.
+
+    Raises:
+        UsageError: the environment hides some devices, and only CUDA can tell which.
+    """
+    infos = list(infos)
+    cards = [info for info in infos if info.kind == "nvidia"]
+    uuids = visible_uuids(os.environ if environ is None else environ, cards, _uuid_of_old_form)
+    return [
+        info
+        for info in infos
+        if info.kind != "nvidia" or (not _is_split(info) and is_visible(info, uuids))
+    ]
 
 
 def open_devices(

@@ -13,7 +13,7 @@ from heatsoak.doctor import look
 from heatsoak.errors import HeatsoakError
 from heatsoak.recorder import client
 from heatsoak.telemetry.device import DeviceLostError, DeviceReadError
-from heatsoak.telemetry.discovery import discover, nvidia_problem, open_devices
+from heatsoak.telemetry.discovery import discover, nvidia_problem, open_devices, usable
 from heatsoak_tui.messages import RunStarted
 from heatsoak_tui.panels.setup_cards import SetupCards
 from heatsoak_tui.panels.setup_doctor import SetupDoctor
@@ -100,6 +100,10 @@ class SetupScreen(HeatsoakScreen):
     def _find(self) -> None:
         devices = discover()
         problem = nvidia_problem() or ""
+        try:
+            devices = usable(devices)
+        except HeatsoakError as error:
+            problem = str(error)
         samples = {info.device_id: read_once(info.device_id) for info in devices}
         known = {key: sample for key, sample in samples.items() if sample is not None}
         self.app.call_from_thread(self._found, devices, known, problem)
