@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from heatsoak.steady_state.protocols import (
+    BOUND_SES,
     FAN_VETO_SHARE,
     GATE_PCT,
     HOLD_MARGIN_FACTOR,
@@ -113,11 +114,15 @@ class Rules:
             margin = min(margin, max(allowed, SENSITIVITY_MARGIN_FRAC * margin))
         margin *= self._factor
         value, estimate = self._full.bound(row.index, with_slow=leads)
+        slow = float(self._full.r[row.index, -1])
+        se = float(self._full.se[row.index, -1])
+        if row.channel == "rate":
+            # A workload may drift for reasons of its own, which no temperature foretells: a slow
+            # drift must be excluded, not merely be unseen in the noise of a short window.
+            value, estimate = max((value, estimate), (abs(slow) + BOUND_SES * se, abs(slow)))
         ok = value <= margin
         if self._is_late and row.channel != "temperature":
             ok = ok or (estimate <= RELAX_SHARE * margin and value <= RELAX_FACTOR * margin)
-        slow = float(self._full.r[row.index, -1])
-        se = float(self._full.se[row.index, -1])
         why = "" if ok else "bound"
         if not why:
             why = self._veto(row, slow, se, margin, limit_c, fan_max_pct)
