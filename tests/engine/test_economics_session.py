@@ -217,6 +217,7 @@ def test_mixed_currencies_are_refused_in_words(soaked):
     assert entry["currency"] == "EUR"
     assert entry["units_per_s_per_price"]["unit"] == "tokens/s/EUR"
     assert entry["energy_per_million"] is entry["tco"] is None
+    assert entry["kwh_per_million"]["mean"] == pytest.approx(0.056 / 3.6)
     assert any("--rate USD:EUR=RATE" in words for words in entry["needed"])
     change_prices(rates=[Rate("EUR", "USD", 1.25, DAY)])
     entry = one(load_result(soaked.path))

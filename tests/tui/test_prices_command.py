@@ -170,7 +170,7 @@ def test_the_result_says_its_money_and_what_it_stands_on(prices, ended, capsys):
     main(["result", str(ended)])
     out = capsys.readouterr().out
     assert "tokens/s per price" in out
-    assert out.count("enter the invoiced price of rtx-5090: heatsoak prices set rtx-5090 ") == 1
+    assert out.count("to enter: the invoiced price of rtx-5090: heatsoak prices set rtx-5090 ") == 1
     assert "for reference: rtx-5090 launch price USD 1\u2009999 of 2025-01-30, stale" in out
     assert "TCO 3 years" not in out
     prices("set rtx-5090 --invoice 2899 --currency USD --date 2026-10-12")
@@ -185,6 +185,18 @@ def test_the_result_says_its_money_and_what_it_stands_on(prices, ended, capsys):
     assert any(line.startswith("TCO 3 years USD 4 430 (3 340 to 5 620)") for line in lines)
     assert any(line.startswith("assumed: horizon 3 years, utilisation 50 %") for line in lines)
     assert "examples" in out
+
+
+def test_mixed_currencies_are_told_where_a_figure_is_missing(prices, ended, capsys):
+    prices("set rtx-5090 --invoice 2500 --currency EUR")
+    prices("set --kwh 0.187 --currency USD")
+    main(["result", str(ended)])
+    lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+    assert "TCO — your exchange rate USD:EUR, since electricity is in USD, the rest in EUR" in lines
+    assert any(line.startswith("energy per 1M tokens 0.01657 ± 0.00008 kWh") for line in lines)
+    assert any(line.startswith("tokens/s per EUR 3.76 ± 0.02") for line in lines)
+    assert any(line.endswith("heatsoak prices set --rate USD:EUR=RATE") for line in lines)
+    assert not any("no power" in line for line in lines)
 
 
 def test_prices_are_kept_in_a_session(prices, ended):

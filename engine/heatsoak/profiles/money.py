@@ -90,6 +90,20 @@ TERMS: dict[str, Term] = {
 class MixedCurrenciesError(UsageError):
     """Amounts in several currencies, and no rate of the user's between them."""
 
+    def __init__(self, label: str, currency: str, into: str) -> None:
+        """Say what is needed.
+
+        Args:
+            label: what is in another currency.
+            currency: the one it is in.
+            into: the one of the rest.
+        """
+        where = f"{label} is in {currency}, the rest in {into}"
+        command = f"heatsoak prices set --rate {currency}:{into}=RATE"
+        super().__init__(f"{where}; your exchange rate is needed: {command}")
+        self.needed = f"your exchange rate {currency}:{into}, since {where}: {command}"
+        """The same as a thing to enter."""
+
 
 @dataclass(frozen=True, slots=True)
 class Input:
@@ -179,10 +193,7 @@ class Money:
                 return entry.value * rate.value
             if (rate.into, rate.currency) == (entry.currency, currency):
                 return entry.value / rate.value
-        raise MixedCurrenciesError(
-            f"{entry.term.label} is in {entry.currency}, the rest in {currency}; your exchange "
-            f"rate is needed: heatsoak prices set --rate {entry.currency}:{currency}=RATE"
-        )
+        raise MixedCurrenciesError(entry.term.label, entry.currency or "", currency)
 
     def with_input(self, entry: Input) -> Money:
         """The same with this input in place of the one of its kind, card and origin."""

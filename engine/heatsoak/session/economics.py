@@ -153,6 +153,7 @@ def _compute(
     steps = (
         partial(_per_price, ledger, rate, unit),
         partial(_per_energy, ledger, joules, million),
+        partial(_energy_paid, ledger, joules, million),
         partial(
             ownership_entry, ledger, rate, power,
             measured_idle_w=idle_w, per_unit=f"{ledger.currency}/{million}",
@@ -162,7 +163,7 @@ def _compute(
         try:
             entry |= step()
         except MixedCurrenciesError as error:
-            ledger.need(str(error))
+            ledger.need(error.needed)
 
 
 def _per_price(ledger: Ledger, rate: Estimate, unit: str) -> Entry:
@@ -186,13 +187,15 @@ def _per_price(ledger: Ledger, rate: Estimate, unit: str) -> Entry:
 def _per_energy(ledger: Ledger, joules: Estimate | None, million: str) -> Entry:
     if joules is None:
         return {}
-    pue = ledger.value("pue")
-    entry = {"kwh_per_million": figure(cost.kwh_per_million(joules, pue), f"kWh/{million}")}
-    kwh_price = ledger.kwh_price()
-    if kwh_price is not None:
-        paid = cost.energy_per_million(joules, pue, kwh_price)
-        entry["energy_per_million"] = figure(paid, f"{ledger.currency}/{million}")
-    return entry
+    kwh = cost.kwh_per_million(joules, ledger.value("pue"))
+    return {"kwh_per_million": figure(kwh, f"kWh/{million}")}
+
+
+def _energy_paid(ledger: Ledger, joules: Estimate | None, million: str) -> Entry:
+    if joules is None or (kwh_price := ledger.kwh_price()) is None:
+        return {}
+    paid = cost.energy_per_million(joules, ledger.value("pue"), kwh_price)
+    return {"energy_per_million": figure(paid, f"{ledger.currency}/{million}")}
 
 
 def _spent(

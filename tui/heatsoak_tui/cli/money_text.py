@@ -66,7 +66,7 @@ def _once(entries: list[dict[str, Any]]) -> list[str]:
     unpriced = [entry for entry in steady if entry["units_per_s_per_price"] is None]
     references = (reference_words(entry) for entry in unpriced)
     found = [f"  for reference: {words}" for words in references if words]
-    found += [f"  enter {needed}" for entry in steady for needed in entry["needed"]]
+    found += [f"  to enter: {needed}" for entry in steady for needed in entry["needed"]]
     return list(dict.fromkeys(found))
 
 

@@ -91,7 +91,8 @@ def _tco(entry: Data) -> Row:
     tco = entry["tco"]
     if tco is None:
         names = [name for name in ("invoice", "kwh_price") if _given(entry, name) is None]
-        why = _missing(entry, *names) if names else entry["reason"] or "no power is reported"
+        is_power_known = entry["kwh_per_million"] is not None
+        why = _missing(entry, *names) if names or is_power_known else "no power is reported"
         return Row("TCO", DASH, note=why, is_known=False)
     years = f"{as_entered(tco['years'])} year{'s' if tco['years'] != 1 else ''}"
     band = f"({significant(tco['low'])} to {significant(tco['high'])})"
@@ -274,7 +275,7 @@ def _missing(entry: Data, *names: str) -> str:
         return str(entry["reason"])
     mixed = [words for words in entry["needed"] if "exchange rate" in words]
     if mixed:
-        return str(mixed[0])
+        return str(mixed[0]).partition(": heatsoak")[0]
     what = {"invoice": "the invoiced price", "kwh_price": "what a kWh costs"}
     return f"enter {' and '.join(what[name] for name in names)}"
 
