@@ -227,6 +227,15 @@ async def test_keys_open_advice_and_memory(result):
     assert isinstance(result.app.screen, ResultScreen)
 
 
+async def test_a_reading_that_was_overtaken_is_not_shown(result):
+    screen = result.app.screen
+    shown = screen.found.document
+    assert shown is not None
+    screen._take(Findings({}), "too late", screen._turn - 1)
+    assert screen.found.document is shown
+    assert not result.app._notifications
+
+
 async def test_a_session_that_cannot_be_written_still_shows_its_money(written, quiet, monkeypatch):
     change_prices(put=PRICES)
     run = written(1500, is_frozen=True, end="steady")

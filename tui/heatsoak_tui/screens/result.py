@@ -104,7 +104,10 @@ class ResultScreen(HeatsoakScreen):
         whom, evidence = self.query_one(ForWhom), self.query_one(Evidence)
         has_session = height >= 30
         self.query_one(SessionLine).display = has_session
-        room = height - (4 if self.has_class("-tall-header") else 3) - 1 - has_session
+        header = self.query_one(Header)
+        is_tall = self.has_class("-tall-header") and bool(header.draw(width, 4)[2])
+        header.styles.height = 4 if is_tall else 3
+        room = height - (4 if is_tall else 3) - 1 - has_session
         wants: Heights = {
             table: table.wanted_height(width), money: money.wanted_height(width),
             whom: whom.wanted_height(), evidence: len(evidence.rows(width)),

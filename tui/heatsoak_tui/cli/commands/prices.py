@@ -229,14 +229,14 @@ def _text(
     inputs: Sequence[Input], rates: Sequence[Rate], others: Sequence[Input], today: str
 ) -> str:
     from heatsoak_tui.cli.text import printable, table
-    from heatsoak_tui.format import DASH, input_words
+    from heatsoak_tui.format import DASH, fit, input_words
 
     def row(entry: Input) -> tuple[Any, ...]:
         whose = "yours" if entry.origin == "yours" else f"{entry.origin}: {entry.source}"
         if entry.is_stale(today):
             whose = f"stale {whose}"
         value = input_words(entry.value, entry.unit)
-        return entry.card or "all", entry.term.label, value, entry.date or DASH, whose
+        return entry.card or "all", entry.term.label, value, entry.date or DASH, fit(whose, 100)
 
     head = ("for", "input", "value", "of", "whose")
     lines = [table([head, *map(row, inputs)], frozenset({2}))]
