@@ -90,6 +90,8 @@ CASES = [
     ("users", "warning", "0", lambda: machine(card(0, reading={"memory_used_bytes": 3 * GIB}))),
     ("load", "warning", "0", lambda: machine(card(0, reading={"utilization_pct": 60.0}))),
     ("load", "info", "0", lambda: machine(card(0, reading={"temperature_c": 71.0}))),
+    ("load", "info", "0", lambda: machine(card(
+        0, temperature_limit_c=None, reading={"temperature_c": 71.0, "temperature_margin_c": 9.0}))),
     # the way to it
     ("pcie", "warning", "0", lambda: machine(card(0, measures=replace(MEASURES, pcie_width=8)))),
     ("pcie", "warning", "0", lambda: machine(card(0, measures=replace(MEASURES, pcie_gen=3)))),

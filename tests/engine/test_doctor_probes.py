@@ -98,6 +98,20 @@ def test_this_python_is_told_and_the_disk_is_read(tmp_path):
         assert made.cards[0].measures == card(0).measures  # nothing was tried
 
 
+def test_the_file_that_is_read_has_no_name_that_could_stay(tmp_path):
+    seen = []
+    answer = run_probe(
+        "disk",
+        str(tmp_path),
+        environ=os.environ,
+        within_s=30,
+        meanwhile=lambda: seen.append([path.name for path in tmp_path.iterdir()]),
+    )
+    assert answer["bytes"] if answer["problem"] is None else answer["problem"]
+    assert seen
+    assert not any(seen)
+
+
 def test_a_card_that_cannot_compute_says_why(monkeypatch):
     """As far as it goes without a card: the program runs, and finds none."""
     monkeypatch.setattr(measuring, "_measure_disk", lambda *_: None)

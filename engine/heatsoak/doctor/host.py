@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from heatsoak.doctor.files import read_integer, read_text
+from heatsoak.telemetry.meminfo import host_memory
 from heatsoak.telemetry.vendors import cpu
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_BYTES_PER_KIB = 1024
 _STEAL, _FIELDS = 7, 8
 """Of the first line of /proc/stat: user nice system idle iowait irq softirq steal."""
 
@@ -61,7 +61,7 @@ def read_host(root: Path = Path("/")) -> Host:
     Args:
         root: of the file system that /proc, /sys and /etc are read from.
     """
-    memory = _memory_bytes(root)
+    total_bytes, free_bytes = host_memory(root)
     info = cpu.CpuDevice(root)
     info.close()
     nodes = tuple(_nodes(root))
@@ -75,8 +75,8 @@ def read_host(root: Path = Path("/")) -> Host:
         cpu_model=info.info.name,
         cores=info.info.cores,
         usable_cores=len(usable),
-        memory_total_bytes=memory.get("MemTotal"),
-        memory_available_bytes=memory.get("MemAvailable"),
+        memory_total_bytes=total_bytes,
+        memory_available_bytes=free_bytes,
         load_1_min=_load(root),
         governors=tuple(sorted(filter(None, governors))),
         clock_driver=read_text(policies[0] / "scaling_driver") if policies else None,
@@ -97,16 +97,6 @@ def parse_cores(text: str) -> tuple[int, ...]:
         if first.isdecimal():
             found += range(int(first), int(last or first) + 1)
     return tuple(found)
-
-
-def _memory_bytes(root: Path) -> dict[str, int]:
-    sizes = {}
-    for line in (read_text(root / "proc/meminfo") or "").splitlines():
-        key, _, rest = line.partition(":")
-        number = rest.split()[:1]
-        if number and number[0].isdecimal():
-            sizes[key] = int(number[0]) * _BYTES_PER_KIB
-    return sizes
 
 
 def _load(root: Path) -> float | None:

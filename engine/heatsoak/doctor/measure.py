@@ -155,7 +155,7 @@ def _measure_disk(
     storage = machine.storage
     if not storage.is_writable:
         return None
-    say(f"reading a file of 256 MB at {storage.folder}")
+    say(f"writing and reading 256 MB at {storage.folder}")
     try:
         told = run_probe(
             "disk",

@@ -22,7 +22,8 @@ def probe(_: list[str]) -> dict[str, Any]:
     except (ImportError, OSError) as error:
         return {"problem": f"torch cannot be imported: {error}"}
     try:
-        torch.cuda.init()  # Unlike is_available() it says why there is no card.
+        # Unlike is_available() it says why there is no card.
+        torch.cuda.init()  # type: ignore[no-untyped-call]
     except (RuntimeError, AssertionError) as error:
         text = next(iter(str(error).strip().splitlines()), type(error).__name__)
         return {"problem": f"torch finds no card: {text}"}

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from heatsoak.doctor.machine import Card, Machine
+    from heatsoak.telemetry.device import DeviceInfo
+    from heatsoak.telemetry.sample import DeviceSample
     from heatsoak.telemetry.surroundings import CardUser
 
 _UNSEEN_BYTES = BYTES_PER_GIB
@@ -70,14 +72,22 @@ def load(machine: Machine) -> Iterator[Finding]:
                 f"it works at {reading.utilization_pct:.0f} % before the run begins",
                 "the run shares it with whatever that is", _WAIT,
             )  # fmt: skip
-        now_c, limit_c = reading.temperature_c, info.temperature_limit_c
-        if now_c is not None and limit_c is not None and now_c > limit_c - _WARM_MARGIN_C:
+        now_c, margin_c = reading.temperature_c, _margin_c(reading, info)
+        if now_c is not None and margin_c is not None and margin_c < _WARM_MARGIN_C:
             yield Finding(
                 "load", "info", info.device_id, f"hot ({now_c:.0f} °C)",
-                f"it is at {now_c:.0f} °C before the run, and slows down at {limit_c:.0f}",
+                f"it is at {now_c:.0f} °C before the run, and slows down {margin_c:.0f} °C above",
                 "the boost peak at the beginning, which is taken on a cooler card",
                 "let it cool down first, and see that its fans turn and its air is cool",
             )  # fmt: skip
+
+
+def _margin_c(reading: DeviceSample, info: DeviceInfo) -> float | None:
+    """Degrees to the temperature at which the card slows down."""
+    now_c, limit_c = reading.temperature_c, info.temperature_limit_c
+    if now_c is not None and limit_c is not None:
+        return limit_c - now_c
+    return reading.temperature_margin_c
 
 
 def _unseen(card: Card) -> Finding | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from heatsoak.profiles.cards import card_for_name
 from heatsoak.telemetry.device import DeviceInfo
+from heatsoak.telemetry.meminfo import host_memory
 from heatsoak.telemetry.nvml.errors import ask
 from heatsoak.telemetry.nvml.poll import Poll
 from heatsoak.telemetry.nvml.reasons import APPLICATION_CLOCKS
@@ -33,7 +33,6 @@ _THRESHOLDS_C = (50.0, 126.0)
 """Newer cards answer with a margin such as -2, which is no temperature."""
 _GA100 = (8, 0)
 _AMPERE = (8, 0)
-_BYTES_PER_KIB = 1024
 
 
 def describe(
@@ -75,7 +74,7 @@ def describe(
         memory_handle=None if part is None else part.handle,
         host_memory_used=partial(_host_memory_used, root) if is_integrated else None,
     )
-    memory = _host_memory(root)[0] if is_integrated else _memory_total(nvml, handle)
+    memory = host_memory(root)[0] if is_integrated else _memory_total(nvml, handle)
     card = card_for_name(name, memory)
     capability = known("nvmlDeviceGetCudaComputeCapability")
     cuda, _ = ask(nvml, "nvmlSystemGetCudaDriverVersion")
@@ -211,21 +210,9 @@ def _is_superchip(nvml: ModuleType, handle: object, name: str) -> bool:
     return _SUPERCHIP.search(name) is not None
 
 
-def _host_memory(root: Path) -> tuple[int | None, int | None]:
-    """Bytes of the host's memory, and of what is in use."""
-    sizes = {}
-    with suppress(OSError):
-        for line in (root / "proc" / "meminfo").read_text().splitlines():
-            key, _, rest = line.partition(":")
-            number = rest.split()[:1]
-            if number and number[0].isdecimal():
-                sizes[key] = int(number[0]) * _BYTES_PER_KIB
-    total, free = sizes.get("MemTotal"), sizes.get("MemAvailable")
-    return total, None if total is None or free is None else total - free
-
-
 def _host_memory_used(root: Path) -> int | None:
-    return _host_memory(root)[1]
+    total, free = host_memory(root)
+    return None if total is None or free is None else total - free
 
 
 def _numa_node(root: Path, bus_id: str) -> int | None:
