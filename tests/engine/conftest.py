@@ -152,11 +152,12 @@ def as_nobody():
 
 
 @pytest.fixture
-def open_folder():
-    """A folder outside the tests' own, which only their user may enter."""
+def open_folder(monkeypatch):
+    """A folder outside the tests' own, which only their user may enter; settings are there too."""
     with tempfile.TemporaryDirectory(prefix="heatsoak-test-") as folder:
         where = Path(folder)
         where.chmod(0o755)
+        monkeypatch.setenv("XDG_CONFIG_HOME", folder)
         yield where
         where.chmod(0o755)
 
