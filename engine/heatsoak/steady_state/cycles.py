@@ -140,6 +140,20 @@ def smooth(values: Array, period_bins: float) -> Array:
     return out
 
 
+def cycle_weights(bins: int, period_bins: float) -> Array:
+    """Weights of a window's bins that take a cycle out of its mean, however it begins and ends.
+
+    A mean over exactly one period knows no phase; the mean of all such means within the window
+    weighs its bins by a trapezoid. With plain edges a stall of seconds more or less in minutes
+    shows. Without a cycle all weigh 1.
+    """
+    if period_bins <= 0 or bins <= period_bins:
+        return np.ones(bins)
+    x = np.arange(bins) + 0.5
+    weights: Array = np.minimum(x, bins - x)
+    return np.minimum(weights, max(min(period_bins, bins - period_bins), 0.5))
+
+
 def whole_cycles(bins: int, period_bins: float, most: int) -> int:
     """`bins` rounded up to whole cycles, down where that exceeds `most`."""
     if period_bins <= 0:

@@ -280,7 +280,7 @@ class Judge:
     def _freeze(self, t_s: float, report: Bins) -> None:
         trial = self._trial
         trial.freeze(report)
-        self._watch = Watch(trial.end - 1, self._protocol.watch_s)
+        self._watch = Watch(trial.end - 1, self._protocol.watch_s, trial.period_bins)
         length = reasons.duration((report[1] - report[0]) * BIN_S)
         what = f"steady: the numbers of the last {length} are frozen"
         for subject in trial.live():

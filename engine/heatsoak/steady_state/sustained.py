@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from math import nan
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from heatsoak.steady_state.bins import nan_mean, swing
-from heatsoak.steady_state.cycles import calm_view
+from heatsoak.steady_state.bins import last, nan_sum, swing
+from heatsoak.steady_state.cycles import calm_view, cycle_weights
 from heatsoak.steady_state.drift import long_run_variance
 from heatsoak.steady_state.protocols import (
     BIN_S,
@@ -82,9 +83,15 @@ def _figure(
     return Figure(mean, abs(mean) * pct / 100.0, n_eff, unit)
 
 
-def _mean_figure(values: Array, unit: str) -> Figure | None:
-    finite = values[np.isfinite(values)]
-    return _figure(float(finite.mean()), values, unit) if finite.size else None
+def weighted_mean(values: Array, weights: Array) -> float:
+    """Mean of the finite values by their weights, NaN without any."""
+    finite = np.isfinite(values)
+    total = float(weights[finite].sum())
+    return float((values * weights)[finite].sum()) / total if total > 0 else nan
+
+
+def _mean_figure(values: Array, unit: str, weights: Array) -> Figure | None:
+    return _figure(weighted_mean(values, weights), values, unit)
 
 
 def _joules_per_unit(energy_w: Array, all_in: Array, extra_pct: float) -> Figure | None:
@@ -132,49 +139,52 @@ def summarize(
         period_bins: period of the cycle the channels go through, 0 without one.
     """
     extra = heat_pct
-    get = device.bins.get
+
+    def get(column: str) -> Array:
+        return last(device.bins.get(column, start, end), end - start)
+
+    weights = cycle_weights(end - start, period_bins)
     throughput = all_in = None
-    all_in_rate = np.full(max(0, end - max(start, device.bins.first)), np.nan)
+    all_in_rate = np.full(end - start, np.nan)
     if job is not None:
-        units = job.bins.get("units", start, end)
-        active = job.bins.get("active", start, end)
-        if np.nansum(active) > 0:
-            mean = float(np.nansum(units) / np.nansum(active))
+        units = last(job.bins.get("units", start, end), end - start)
+        active = last(job.bins.get("active", start, end), end - start)
+        if nan_sum(active) > 0:
+            mean = nan_sum(weights * units) / nan_sum(weights * active)
             rate = job.bins.get("rate", start, end)
             calm = calm_view(job.bins, "rate", start, end, period_bins)
             throughput = _figure(mean, rate, "units/s", pooled[0], extra, calm)
-        known = units[np.isfinite(units)]
-        if known.size:
-            all_in_rate = units / BIN_S
-            all_in = _figure(float(known.mean() / BIN_S), all_in_rate, "units/s", pooled[0], extra)
-    power = get("power", start, end)
+        all_in_rate = units / BIN_S
+        mean = weighted_mean(all_in_rate, weights)
+        all_in = _figure(mean, all_in_rate, "units/s", pooled[0], extra)
+    power = get("power")
     power_figure = None
     if np.isfinite(power).any():
         calm = calm_view(device.bins, "power", start, end, period_bins)
-        power_figure = _figure(nan_mean(power), power, "W", pooled[1], extra, calm)
+        power_figure = _figure(weighted_mean(power, weights), power, "W", pooled[1], extra, calm)
     window_s = (end - start) * BIN_S
-    counter_w, counter_j = _watts(get("counter_j", start, end), get("counter_s", start, end))
-    integral_w, integral_j = _watts(get("integral_j", start, end), get("integral_s", start, end))
+    counter_w, counter_j = _watts(get("counter_j"), get("counter_s"))
+    integral_w, integral_j = _watts(get("integral_j"), get("integral_s"))
     method: Literal["counter", "integral"] | None = None
-    energy_w = np.full_like(all_in_rate, np.nan)
+    energy_w = np.full(end - start, np.nan)
     if counter_j is not None:
         method, energy_w = "counter", counter_w
     elif integral_j is not None:
         method, energy_w = "integral", integral_w
     joules = None
-    if method is not None and energy_w.size == all_in_rate.size:
-        joules = _joules_per_unit(energy_w, all_in_rate, extra)
+    if method is not None:
+        joules = _joules_per_unit(weights * energy_w, weights * all_in_rate, extra)
     return Sustained(
         window_start_s=origin_s + start * BIN_S,
         window_s=window_s,
         throughput=throughput,
         all_in_throughput=all_in,
         power_w=power_figure,
-        temperature_c=_mean_figure(get("temperature", start, end), "°C"),
-        sm_clock_mhz=_mean_figure(get("clock", start, end), "MHz"),
-        mem_clock_mhz=_mean_figure(get("mem_clock", start, end), "MHz"),
-        utilization_pct=_mean_figure(get("utilization", start, end), "%"),
-        memory_used_bytes=_mean_figure(get("memory", start, end), "B"),
+        temperature_c=_mean_figure(get("temperature"), "°C", weights),
+        sm_clock_mhz=_mean_figure(get("clock"), "MHz", weights),
+        mem_clock_mhz=_mean_figure(get("mem_clock"), "MHz", weights),
+        utilization_pct=_mean_figure(get("utilization"), "%", weights),
+        memory_used_bytes=_mean_figure(get("memory"), "B", weights),
         joules_per_unit=joules,
         energy_method=method,
         counter_j=None if counter_j is None else counter_j * window_s,

@@ -165,6 +165,11 @@ class Trial:
         self.is_holding = False
         return still_warming(self._protocol, self._reset, self.run_s(), age_s)
 
+    @property
+    def period_bins(self) -> float:
+        """Period of the cycle the channels go through, 0 without one."""
+        return self._gate.period_bins
+
     def _age_s(self) -> float:
         return (self.end - self._epochs.start_bin) * BIN_S
 
