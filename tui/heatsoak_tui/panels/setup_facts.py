@@ -48,7 +48,11 @@ class SetupFacts(DraftCanvas):
             [(head if i == 0 else " " * len(head), "muted"), (line, "text")]
             for i, line in enumerate(wrap(text, width - len(head), max(1, height - 1)))
         ]
-        missing = [WORDS[key] for key in info.missing if key in WORDS]
+        missing = [
+            WORDS[key]
+            for key, why in info.missing.items()
+            if key in WORDS and not why.startswith("not a reading of")
+        ]
         if missing:
             words = f"not reported: {', '.join(missing)}; the verdict stands on what is"
             lines += [

@@ -36,7 +36,7 @@ class DoctorScreen(HeatsoakScreen):
         Binding("pageup", "scroll_page(-1)", show=False, id="doctor.page.previous",
                 tooltip="Up a page"),
         Binding("m", "measure", "measure", id="doctor.measure",
-                tooltip="Run a kernel and copies on the chosen cards, and read a file"),
+                tooltip="Measure: a kernel, copies on the chosen cards, a file"),
         Binding("escape,d,q,ctrl+c", "close", "back", id="doctor.close",
                 tooltip="Back; what is being measured is ended"),
     ]  # fmt: skip

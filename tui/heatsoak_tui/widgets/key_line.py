@@ -25,6 +25,8 @@ KEY_NAMES = {
     "ctrl+c": "^c",
     "ctrl+z": "^z",
     "f5": "F5",
+    "pageup": "PgUp",
+    "pagedown": "PgDn",
 }
 
 
