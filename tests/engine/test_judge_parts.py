@@ -7,13 +7,19 @@ import pytest
 
 from heatsoak.steady_state.bins import Table, last, nan_median
 from heatsoak.steady_state.bounds import Test as ChannelTest
-from heatsoak.steady_state.cycles import find_cycle, find_period, smooth, whole_cycles
+from heatsoak.steady_state.cycles import (
+    cycle_weights,
+    find_cycle,
+    find_period,
+    smooth,
+    whole_cycles,
+)
 from heatsoak.steady_state.drift import fit, time_constants
 from heatsoak.steady_state.epoch import SPAN_BINS, Epochs
 from heatsoak.steady_state.hold import Hold
 from heatsoak.steady_state.reasons import blocked, duration, span
 from heatsoak.steady_state.sensitivity import slope_pct_per_c
-from heatsoak.steady_state.sustained import half_width_pct
+from heatsoak.steady_state.sustained import half_width_pct, weighted_mean
 from heatsoak.steady_state.throughput import Throughput
 from heatsoak.steady_state.verdict import Bound
 from heatsoak.steady_state.wander import wander_pct
@@ -208,6 +214,19 @@ def test_noise_and_heating_are_no_cycle():
     assert find_period(65 - 30 * np.exp(-x / 30) + 0.1 * rng.normal(size=120)) is None
     quiet = {"power": 100 + 0.3 * np.sin(x), "temperature": 60 + 0.5 * np.sin(x)}
     assert find_cycle(quiet) is None
+
+
+@pytest.mark.parametrize("period", [3.0, 6.9, 13.7])
+def test_weights_take_a_cycle_out_of_a_mean_however_it_begins(period):
+    rng = np.random.default_rng(11)
+    seconds = np.arange(6000)
+    for phase in rng.random(20):
+        stalled = ((seconds / 10 / period + phase) % 1.0) < 0.06
+        bins = np.where(stalled, 0.0, 100.0).reshape(-1, 10).mean(axis=1)[:50]
+        weights = cycle_weights(50, period)
+        assert weighted_mean(bins, weights) == pytest.approx(94.0, abs=0.6)
+    assert cycle_weights(4, 0.0).tolist() == [1.0] * 4
+    assert cycle_weights(4, 9.0).tolist() == [1.0] * 4
 
 
 def test_whole_cycles_round_up_while_there_is_room():
