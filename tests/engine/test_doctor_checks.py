@@ -91,7 +91,8 @@ CASES = [
     ("load", "warning", "0", lambda: machine(card(0, reading={"utilization_pct": 60.0}))),
     ("load", "info", "0", lambda: machine(card(0, reading={"temperature_c": 71.0}))),
     ("load", "info", "0", lambda: machine(card(
-        0, temperature_limit_c=None, reading={"temperature_c": 71.0, "temperature_margin_c": 9.0}))),
+        0, temperature_limit_c=None,
+        reading={"temperature_c": 71.0, "temperature_margin_c": 9.0}))),
     # the way to it
     ("pcie", "warning", "0", lambda: machine(card(0, measures=replace(MEASURES, pcie_width=8)))),
     ("pcie", "warning", "0", lambda: machine(card(0, measures=replace(MEASURES, pcie_gen=3)))),
@@ -134,6 +135,7 @@ CASES = [
     ("disk-read", "warning", None, lambda: machine(storage={"is_rotational": True})),
     ("disk-read", "warning", None, lambda: machine(card(0), disk=DiskMeasure(0.2e9))),
     # the run
+    ("other-runs", "warning", None, lambda: machine(runs=("k3f9",))),
     ("logout", "warning", None, lambda: machine(confines={"kills_at_logout": True})),
     ("job", "info", None, lambda: machine(confines={"job": "Slurm"})),
     ("wsl", "info", None, lambda: machine(confines={"is_wsl": True})),

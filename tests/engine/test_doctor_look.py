@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 from pathlib import Path
 
@@ -315,24 +316,22 @@ def test_hidden_and_split_cards_are_refused_in_words(looked, nvml):
 def test_the_processes_of_a_run_of_ours_are_told_apart(nvml, monkeypatch):
     code = LOOK + "print(json.dumps([c.soaked_by for c in seen.cards]))"
     monkeypatch.setenv("HEATSOAK_SESSION", "k3f9")
-    with nvml.borrowed():
-        import subprocess
-
-        with subprocess.Popen(["sleep", "60"]) as ours:
-            monkeypatch.delenv("HEATSOAK_SESSION")
-            with subprocess.Popen(["sleep", "60"]) as other:
-                scenario = (
-                    "card 0 like rtx-5090\n"
-                    f"process 0 compute {ours.pid} 2000MiB\nprocess 0 compute {other.pid} ?\n"
-                    "process 0 compute self 100MiB\n"
-                )
-                nvml.tell(scenario)
-                done = nvml.call(
-                    sys.executable, "-P", "-c",
-                    code.format(spec="0", environ={}, root="/"),
-                )  # fmt: skip
-                other.kill()
-            ours.kill()
+    with nvml.borrowed(), subprocess.Popen(["sleep", "60"]) as ours:
+        monkeypatch.delenv("HEATSOAK_SESSION")
+        with subprocess.Popen(["sleep", "60"]) as other:
+            scenario = (
+                "card 0 like rtx-5090\n"
+                f"process 0 compute {ours.pid} 2000MiB\nprocess 0 compute {other.pid} ?\n"
+                "process 0 compute self 100MiB\n"
+            )
+            nvml.tell(scenario)
+            done = nvml.call(
+                sys.executable, "-P", "-c",
+                code.format(spec="0", environ={}, root="/"),
+            )  # fmt: skip
+            assert "k3f9" in look(devices="cpu").runs
+            other.kill()
+        ours.kill()
     users, soaked = (json.loads(line) for line in done.stdout.splitlines())
     assert users["users"]["0"] == [{"pid": other.pid, "kind": "compute", "memory_bytes": None}]
     assert soaked == [["k3f9"]]

@@ -10,14 +10,13 @@ import os
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import combinations
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from heatsoak.clock import monotonic_s
 from heatsoak.doctor.files import read_text
 from heatsoak.doctor.machine import Card, PciCard
+from heatsoak.doctor.runs import run_of
 from heatsoak.errors import DeviceUnavailableError, UsageError
-from heatsoak.progress import SESSION_VARIABLE
 from heatsoak.telemetry.device import DeviceLostError, DeviceReadError
 from heatsoak.telemetry.discovery import best_device, open_devices
 from heatsoak.telemetry.nvml.calls import Call, HangError
@@ -25,6 +24,7 @@ from heatsoak.telemetry.vendors import cpu, nvidia
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
     from heatsoak.telemetry.device import Device
     from heatsoak.telemetry.surroundings import CardPair
@@ -206,7 +206,7 @@ def _examined(card: Card, device: Device) -> Card:
         users, why = device.users()
     except (DeviceLostError, DeviceReadError) as error:
         return replace(card, problem=str(error))
-    runs = {user.pid: run for user in users or () if (run := _run_of(user.pid)) is not None}
+    runs = {user.pid: run for user in users or () if (run := run_of(user.pid)) is not None}
     if users is not None:
         users = tuple(u for u in users if u.pid not in runs and u.pid != os.getpid())
     return replace(
@@ -216,18 +216,6 @@ def _examined(card: Card, device: Device) -> Card:
         users=users,
         users_problem=why,
         soaked_by=tuple(sorted(set(runs.values()))),
-    )
-
-
-def _run_of(pid: int) -> str | None:
-    """The run of ours that a process belongs to."""
-    try:
-        variables = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
-    except OSError:
-        return None
-    mark = f"{SESSION_VARIABLE}=".encode()
-    return next(
-        (v[len(mark) :].decode(errors="replace") for v in variables if v.startswith(mark)), None
     )
 
 

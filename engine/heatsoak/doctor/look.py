@@ -11,6 +11,7 @@ from heatsoak.doctor.confines import read_confines
 from heatsoak.doctor.host import read_host
 from heatsoak.doctor.machine import Card, Machine
 from heatsoak.doctor.measure import measure
+from heatsoak.doctor.runs import runs_here
 from heatsoak.doctor.stack import installed_stack
 from heatsoak.doctor.storage import read_storage
 from heatsoak.session.library import sessions_dir
@@ -80,4 +81,5 @@ def _machine(seen: Look, folder: Path, environ: Mapping[str, str], root: Path) -
         nvidia_problem=seen.nvidia_problem,
         present=seen.present,
         pairs=seen.pairs,
+        runs=runs_here(),
     )

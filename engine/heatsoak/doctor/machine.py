@@ -94,6 +94,8 @@ class Machine:
     """Why no NVIDIA card can be read; None: one can, or nobody looked."""
     present: tuple[PciCard, ...] = ()
     pairs: tuple[CardPair, ...] = ()
+    runs: tuple[str, ...] = ()
+    """Runs of ours that are going on."""
     disk: DiskMeasure | None = None
     """None: nothing was measured."""
 

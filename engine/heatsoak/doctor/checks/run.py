@@ -15,6 +15,20 @@ SESSION_BYTES = 200_000_000
 """Room that a long soak of many cards may take: 8 cards write 4.2 MB an hour."""
 
 
+def other_runs(machine: Machine) -> Iterator[Finding]:
+    """Whether another soak is going on in this machine."""
+    if machine.runs:
+        yield Finding(
+            "other-runs", "warning", None, "another soak is going on",
+            f"the heatsoak run {', '.join(machine.runs)} is going on in this machine",
+            "two soaks share the host, its power supply and its air, so both are slower and hotter",
+            "wait for its end, or heatsoak stop it; cards that will work side by side may be "
+            "soaked together in one run",
+        )  # fmt: skip
+    else:
+        yield ok("other-runs", "no other soak", "no other heatsoak run is going on")
+
+
 def logout(machine: Machine) -> Iterator[Finding]:
     """Who could end a run that nobody watches."""
     confines = machine.confines
