@@ -160,8 +160,10 @@ def test_a14_stuck_and_suspect_sensors_are_in_the_result(sessions, document):
     evidence = Evidence(info)
     evidence.stuck = frozenset({"power"})
     evidence.suspect.append("power is suspect: 900 W at a limit of 450 W")
-    made = document((info, found(sessions), evidence.entry(None, None)))
+    none = {"power_w": None, "joules_per_unit": None, "energy_method": None}
+    made = document((info, found(sessions, **none), evidence.entry(None, None)))
     assert made["devices"][0]["sensors"]["stuck"] == ["power"]
+    assert "0: no energy a unit: its power cannot be believed" in made["warnings"]
     assert "0: its power sensor is stuck; what it says is left out" in made["warnings"]
     assert "0: power is suspect: 900 W at a limit of 450 W" in made["warnings"]
 

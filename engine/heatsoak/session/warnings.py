@@ -123,6 +123,8 @@ def _of_energy(device: dict[str, Any]) -> Iterator[str]:
                 yield f"no perf/W of its own: {', '.join(names)} on the same card was {what}"
     elif sustained and not sustained["joules_per_unit"] and "power_w" not in device["missing"]:
         why = "power is not reported" if not sustained["power_w"] else "no units were counted"
+        if "power" in (device["sensors"] or {"stuck": ()})["stuck"]:
+            why = "its power cannot be believed"
         yield f"no energy a unit: {why}"
     if energy is None:
         return
