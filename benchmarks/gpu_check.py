@@ -65,7 +65,8 @@ NUMBERS = {
 MOVING = {
     "temperature.gpu": ("temperature_c", 1.0, 3.0),
     "power.draw": ("power_w", 1.0, 15.0),
-    "memory.used": ("memory_used_bytes", 1 / 2**20, 64.0),
+    # What the driver reserves counts as used here, and not in nvidia-smi: half a GiB, as a rule.
+    "memory.used": ("memory_used_bytes", 1 / 2**20, 1024.0),
 }  # fmt: skip
 """The same of a reading, which must lie near the two readings taken around it."""
 
