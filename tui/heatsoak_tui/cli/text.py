@@ -199,11 +199,12 @@ def _device_lines(device: dict[str, Any], job: dict[str, Any] | None) -> list[st
     factor = per_unit_factor(unit)
     scope = device["energy"]["scope"] if device["energy"] else None
     whose = f" of the whole {scope}" if scope in ("card", "module") else ""
+    heat = whose if scope == "card" else ""
     rows = [
         _figure_row(f"{unit}/s", numbers["throughput"]),
         _figure_row(f"W{whose}", numbers["power_w"]),
-        _figure_row("°C", numbers["temperature_c"]),
-        _figure_row("MHz", numbers["sm_clock_mhz"]),
+        _figure_row(f"°C{heat}", numbers["temperature_c"]),
+        _figure_row(f"MHz{heat}", numbers["sm_clock_mhz"]),
         _figure_row(f"J per {per_unit(unit)}", numbers["joules_per_unit"], factor),
     ]
     energy = device["energy"]
