@@ -12,7 +12,7 @@ from heatsoak.telemetry.sample import DeviceSample
 from heatsoak_tui.cli.headless import device_line
 from heatsoak_tui.cli.text import devices_text
 from heatsoak_tui.panels.card_table import COMFORTABLE, COMPACT, CardTable, card_line
-from heatsoak_tui.panels.header import phase_lines, title_line
+from heatsoak_tui.panels.header import Header, phase_lines, title_line
 from heatsoak_tui.run_view import RunView
 from heatsoak_tui.widgets.run_canvas import Shown
 
@@ -103,6 +103,17 @@ def test_c3_the_phase_line_is_about_a_card_that_answers():
 def test_c3_where_no_card_answers_the_phase_line_says_so():
     view = opened(info(0), samples=(sample(10.0),), verdicts=(verdict("0", "holding", "soon"),))
     assert "no answer for 90 s" in text(phase_lines(view, 120, 1)[0])
+
+
+def test_what_the_screen_says_of_its_recorder_is_not_cut():
+    shown = Shown(opened(info(0)), device_id="0")
+    shown.note = (
+        "nothing has come from the recorder for 9 s: its process 1234 is stopped; "
+        "kill -CONT 1234 lets it go on"
+    )
+    lines = [text(line) for line in Header(shown).draw(80, 4)]
+    assert "lets it go on" in lines[2]
+    assert all(len(line) <= 80 for line in lines)
 
 
 def test_c1_a_lost_card_says_why_and_its_last_readings_are_history():

@@ -9,7 +9,6 @@ from typing_extensions import override
 from heatsoak_tui.format import (
     card_mark,
     duration,
-    fit,
     number,
     recipe_words,
     span_range,
@@ -40,7 +39,9 @@ class Header(RunCanvas):
         shown = self.shown
         room = max(1, height - 2)
         if shown.note:
-            said: list[Line] = [[(fit(f" {shown.note}", width), "warn")]]
+            said: list[Line] = [
+                [(f" {text}", "warn")] for text in wrap(shown.note, width - 2, room)
+            ]
         elif shown.is_paused:
             said = [[(" VIEW PAUSED", "warn/strong"), ("  the run goes on; p resumes", "text")]]
         else:
