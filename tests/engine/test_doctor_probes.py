@@ -12,6 +12,7 @@ from doctor_machines import card, machine
 from heatsoak.doctor import measure as measuring
 from heatsoak.doctor.measure import measure
 from heatsoak.launch.probe import ProbeError, run_probe
+from heatsoak.telemetry.surroundings import CardUser
 
 PROBES = {
     "answers": (
@@ -119,6 +120,25 @@ def test_a_card_that_cannot_compute_says_why(monkeypatch):
     monkeypatch.setattr(measuring, "_ask_stack", lambda *_: made.stack)
     (found,) = measure(made).cards
     assert found.measures.problem.startswith("torch finds no card: ")
+
+
+def test_copies_are_left_out_where_others_would_feel_them(monkeypatch):
+    asked = []
+
+    def run(name, *arguments, **_):
+        asked.append((name, *arguments))
+        return {"problem": None}
+
+    monkeypatch.setattr(measuring, "_measure_disk", lambda *_: None)
+    monkeypatch.setattr(measuring, "run_probe", run)
+    other = CardUser(9_999_999, "compute", 10**9)
+    screen = CardUser(9_999_998, "graphics", 10**8)
+    made = machine(card(0), card(1, users=(other,)), card(2, users=(screen,)))
+    monkeypatch.setattr(measuring, "_ask_stack", lambda *_: made.stack)
+    said = []
+    measure(made, said.append)
+    assert asked == [("card",), ("card", "kernel"), ("card",)]
+    assert "for others use it" in said[1]
 
 
 def test_cards_that_are_soaked_or_refused_are_left_alone(monkeypatch):

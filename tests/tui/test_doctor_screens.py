@@ -22,7 +22,7 @@ from heatsoak_tui.widgets.canvas import to_cells
 from heatsoak_tui.widgets.draft import Draft
 
 SIZES = pytest.mark.parametrize("size", [(80, 24), (120, 34)], ids=["80x24", "120x34"])
-USED = CardUser(3_999_999, "compute", 1_300_000_000)
+USED = CardUser(9_999_999, "compute", 1_300_000_000)
 
 
 def drafted(*, is_sound: bool = False) -> Draft:

@@ -82,7 +82,9 @@ def _measure_card(
     card: Card, machine: Machine, say: Callable[[str], None], stop: threading.Event
 ) -> Card:
     info = card.info
-    say(f"card {info.device_id}: a first kernel, copies to it and within it")
+    is_used = any(user.kind == "compute" for user in card.users or ())
+    copies = "no copies, for others use it" if is_used else "copies to it and within it"
+    say(f"card {info.device_id}: a first kernel, {copies}")
     environ = {
         **machine.environ,
         "CUDA_DEVICE_ORDER": "PCI_BUS_ID",
@@ -92,6 +94,7 @@ def _measure_card(
         try:
             told = run_probe(
                 "card",
+                *(["kernel"] if is_used else []),
                 environ=environ,
                 within_s=CARD_WITHIN_S,
                 meanwhile=link.look,

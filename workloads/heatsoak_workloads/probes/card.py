@@ -15,8 +15,12 @@ COPY_S = 1.0
 WARM_COPIES = 3
 
 
-def probe(_: list[str]) -> dict[str, Any]:
-    """What the card did; `problem` says why nothing can be computed on it."""
+def probe(arguments: list[str]) -> dict[str, Any]:
+    """What the card did; `problem` says why nothing can be computed on it.
+
+    Args:
+        arguments: `kernel` leaves out the copies, which would disturb whoever else uses the card.
+    """
     try:
         import torch
     except (ImportError, OSError) as error:
@@ -30,7 +34,8 @@ def probe(_: list[str]) -> dict[str, Any]:
     try:
         if not _computes(torch):
             return {"problem": "it computed a wrong product"}
-        return {"problem": None, "name": torch.cuda.get_device_name(0), **_copies(torch)}
+        copies = {} if arguments == ["kernel"] else _copies(torch)
+        return {"problem": None, "name": torch.cuda.get_device_name(0), **copies}
     except RuntimeError as error:  # All errors of CUDA, out of memory too.
         text = next(iter(str(error).strip().splitlines()), "")
         return {"problem": text or type(error).__name__}
