@@ -125,13 +125,26 @@ class Rules:
             ok = ok or (estimate <= RELAX_SHARE * margin and value <= RELAX_FACTOR * margin)
         why = "" if ok else "bound"
         if not why:
-            why = self._veto(row, slow, se, margin, limit_c, fan_max_pct)
+            why = self._veto(row, *self._slow(row, slow, se), margin, limit_c, fan_max_pct)
         if not why and row.is_curved and self._half is not None:
             r = abs(float(self._half.r[row.index, -1]))
             if r - float(self._half.se[row.index, -1]) > margin:
                 why = "curvature"
         bound = Bound(row.channel, value, margin, unit, not why)
         return Test(bound, slow, se, why)
+
+    def _slow(self, row: Row, slow: float, se: float) -> tuple[float, float]:
+        """What is held against a channel as its slow drift, and the standard error of it.
+
+        Where the window's own shape rules the slow time constant out - it began with something
+        faster - the second half alone says what is slow in it, if that is less.
+        """
+        is_percent = row.channel in ("rate", "power", "clock")
+        if is_percent and self._half is not None and not self._full.is_plausible[row.index, -1]:
+            half = float(self._half.r[row.index, -1])
+            if abs(half) < abs(slow):
+                return half, float(self._half.se[row.index, -1])
+        return slow, se
 
     def _veto(
         self,
