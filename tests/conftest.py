@@ -30,11 +30,15 @@ def write_session():
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _settings_of_nobody(tmp_path_factory):
-    """No test meets the prices, cards or keys of whoever runs it."""
+def _folders_of_nobody(tmp_path_factory):
+    """No test meets the settings or sessions of whoever runs it, nor starts a run there."""
+    state = tmp_path_factory.mktemp("state")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CONFIG_HOME", str(tmp_path_factory.mktemp("settings")))
+        patch.setenv("XDG_STATE_HOME", str(state))
         yield
+    left = [str(path) for path in state.rglob("*.heatsoak")]
+    assert left == [], "a test recorded a session without a folder of its own"
 
 
 @pytest.fixture(scope="session")

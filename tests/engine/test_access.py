@@ -19,6 +19,7 @@ from heatsoak.session import access
 from heatsoak.session.access import check_is_session, is_network_file_system, reading
 from heatsoak.session.result import load_result
 from heatsoak.session.rows import Batch, EventRow
+from heatsoak.session.schema import VERSION
 from heatsoak.session.store import close_crashed, copy_session
 from heatsoak.session.tail import Tail
 
@@ -254,8 +255,8 @@ def test_a_newer_version_is_refused_with_a_sentence(sessions, tmp_path):
         with pytest.raises(UsageError) as caught:
             read(path)
         assert str(caught.value) == (
-            f"{path} was made by a newer heatsoak (its version is 7, this one reads up to 1); "
-            "update heatsoak to read it"
+            f"{path} was made by a newer heatsoak "
+            f"(its version is 7, this one reads up to {VERSION}); update heatsoak to read it"
         )
 
 
