@@ -22,6 +22,8 @@ $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit("heatsoak needs Python 3.11 or newer; set PYTHON=/path/to/python3.11") if sys.version_info < (3, 11) else None'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[train,dev]'
+	# The tests compile an emulated NVML; where the system has no compiler, this is one.
+	command -v cc >/dev/null || command -v gcc >/dev/null || command -v clang >/dev/null || $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt ziglang
 	touch $@
 
 # Installs nothing and makes no environment: takes the PYTHON that is there, with its torch.

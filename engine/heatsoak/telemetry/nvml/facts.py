@@ -25,7 +25,7 @@ NOT_AVAILABLE = (0xFFFFFFFF, (1 << 64) - 1)
 """The largest integers, with which drivers say "none"."""
 _INTEGRATED = re.compile(r"(NVIDIA )?(GB10|Thor|Orin|Xavier|Tegra|Jetson)\b.*")
 """Whole names of parts without memory of their own (DGX Spark, Jetson); no other is treated so."""
-_SUPERCHIP = re.compile(r"\bG[HB]\d{2,3}\b.*")
+_SUPERCHIP = re.compile(r"\bG[HB]\d{3}\b.*")
 """Grace and its GPU on one module, as older drivers let it be known: by name alone."""
 _CLOCK_SM = 1
 _THRESHOLD_SLOWDOWN, _THRESHOLD_GPU_MAX = 1, 3
