@@ -11,6 +11,7 @@ import pytest
 from heatsoak.errors import UsageError
 from heatsoak.session.library import find_session, list_sessions, sessions_dir
 from heatsoak.session.rows import Batch, ResultRow
+from heatsoak.session.schema import VERSION
 
 
 @pytest.fixture
@@ -94,8 +95,8 @@ def test_whatever_lies_there_is_listed_and_says_its_problem(sessions, folder):
         "pipe": "is no ordinary file",
         "gone": f"there is no file {gone}",
         "cut": "cannot be read: it is damaged",
-        "newer": "was made by a newer heatsoak (its version is 9, this one reads up to 1); "
-        "update heatsoak to read it",
+        "newer": "was made by a newer heatsoak "
+        f"(its version is 9, this one reads up to {VERSION}); update heatsoak to read it",
         "keyless": "is damaged: it does not say its host",
         "senseless": "is damaged: Expecting value: line 1 column 2 (char 1)",
         "shapeless": "is damaged: its contents make no sense",
