@@ -7,7 +7,14 @@ from math import ceil, isfinite
 from typing import TYPE_CHECKING
 
 from heatsoak.steady_state.cycles import cycle_weights
-from heatsoak.steady_state.protocols import BIN_S, SUPERSEDED_FRAC, U95_FACTOR, WATCH_MEAN_S
+from heatsoak.steady_state.protocols import (
+    BIN_S,
+    SUPERSEDED_FRAC,
+    SUPERSEDED_HALF_WIDTHS,
+    U95_FACTOR,
+    WATCH_CYCLES,
+    WATCH_MEAN_S,
+)
 from heatsoak.steady_state.sustained import weighted_mean
 
 if TYPE_CHECKING:
@@ -61,9 +68,9 @@ def moved(
 ) -> str:
     """In words, how the last five minutes contradict the frozen numbers; empty if they do not.
 
-    Of a cycle it takes three at least, freed of how they begin and end.
+    Of a cycle it takes a few at least, freed of how they begin and end.
     """
-    start = k + 1 - max(int(WATCH_MEAN_S // BIN_S), ceil(3 * period_bins))
+    start = k + 1 - max(int(WATCH_MEAN_S // BIN_S), ceil(WATCH_CYCLES * period_bins))
     if subject.frozen is None or start <= frozen_bin:
         return ""
     if job is not None:
@@ -81,6 +88,6 @@ def _change(name: str, figure: Figure | None, values: Array, period_bins: float)
     mean = weighted_mean(values, cycle_weights(values.size, period_bins))
     change = mean / figure.mean - 1.0
     half_width = (figure.u95 or 0.0) / abs(figure.mean) / U95_FACTOR
-    if isfinite(change) and abs(change) > max(SUPERSEDED_FRAC, 2.0 * half_width):
+    if isfinite(change) and abs(change) > max(SUPERSEDED_FRAC, SUPERSEDED_HALF_WIDTHS * half_width):
         return f"the {name} moved by {100 * change:+.1f} %"
     return ""

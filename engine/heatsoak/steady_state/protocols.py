@@ -222,8 +222,11 @@ U95_PCT_PER_C: Final = 0.3
 """What is printed: the half-width widened by this, and so much per degree still to come."""
 U95_SENSOR_FLOOR_PCT: Final = 0.05
 WATCH_MEAN_S: Final = 300.0
+WATCH_CYCLES: Final = 3
 SUPERSEDED_FRAC: Final = 0.01
-"""After the freeze, a five-minute mean off by more than this and its error supersedes."""
+SUPERSEDED_HALF_WIDTHS: Final = 2.0
+"""After the freeze, a mean of five minutes, or of so many cycles, that is off by more than this
+and by more than so many of its half-widths supersedes."""
 
 # -- flags -------------------------------------------------------------------------------------
 CAPPED_DUTY: Final = 0.5
