@@ -215,6 +215,19 @@ def test_a_workload_that_always_waits_for_data_freezes_late_and_is_flagged():
     assert "unsaturated" in verdict.flags
 
 
+def test_a_fan_that_can_do_no_more_and_no_temperature_need_patience():
+    judge = Judge(STANDARD, [card(fan_max_pct=52.0)])
+
+    def sample(t, rng):
+        return replace(reading(t, rng), temperature_c=None, fan_pct=52.0)
+
+    (verdict,) = soak(judge, 1500, sample, lambda t: 1000.0)
+    assert verdict.state == "holding"
+    assert "the fan can do no more" in verdict.reason
+    (verdict,) = soak(Judge(STANDARD, [card(fan_max_pct=90.0)]), 1500, sample, lambda t: 1000.0)
+    assert verdict.state == "steady"
+
+
 def test_a_margin_tells_the_limit_where_no_limit_is_told():
     """Newer cards say only how many degrees are left."""
     judge = Judge(STANDARD, [card()])

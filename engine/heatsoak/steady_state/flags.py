@@ -13,6 +13,7 @@ from heatsoak.steady_state.protocols import (
     BARE_BINS,
     CAPPED_DUTY,
     EXTERNAL_CAP_FRAC,
+    FAN_SPENT_POINTS,
     IDLE_BINS,
     IDLE_POWER_FRAC,
     IDLE_UTILIZATION_PCT,
@@ -74,6 +75,15 @@ def is_starved(readings: Readings, start: int, end: int) -> bool:
     if readings.info.kind == "cpu":
         return False
     return nan_mean(readings.bins.get("utilization", start, end)) < STARVED_UTILIZATION_PCT
+
+
+def is_spent(subject: Subject, end: int) -> bool:
+    """Whether its fan is at its end and no temperature tells how near the limit is."""
+    if "temperature" in subject.channels or "fan" not in subject.channels:
+        return False
+    top = subject.info.fan_max_pct if subject.info.fan_max_pct is not None else 100.0
+    fan = nan_mean(subject.readings.bins.get("fan", end - IDLE_BINS, end))
+    return fan >= top - FAN_SPENT_POINTS
 
 
 def is_headroom_unknown(subject: Subject) -> bool:

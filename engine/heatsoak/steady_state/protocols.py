@@ -238,6 +238,9 @@ UNSATURATED_FRAC: Final = 0.6
 STARVED_UTILIZATION_PCT: Final = 85.0
 """A device busy for less of its time waits for data. Its first pass over them is often slower than
 the next, which come from a cache: such a workload is not frozen before `Protocol.late_s`."""
+FAN_SPENT_POINTS: Final = 1.0
+"""A fan within this of its highest speed can do no more: where no temperature tells how near the
+limit is, nothing freezes before `Protocol.late_s`, for heat may yet bring it down."""
 BOOST_S: Final = 30.0
 ENERGY_GAP_FACTOR: Final = 1.2
 """A counter step above limit x time x this is a glitch, not energy."""

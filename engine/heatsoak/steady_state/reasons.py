@@ -60,6 +60,14 @@ def starved(late_s: float) -> str:
     )
 
 
+def spent(late_s: float) -> str:
+    """Why a device whose fan can do no more is not believed before `late_s` without temperature."""
+    return (
+        "the fan can do no more, and no temperature tells what that leads to: "
+        f"judged after {duration(late_s)}"
+    )
+
+
 def after_reset(reset: Reset | None) -> str:
     """Why it is warming again."""
     if reset is None:

@@ -207,8 +207,8 @@ class Trial:
             report, noise = self._gate.report_window(
                 self.job, live, self.window, hold_bin, self._epochs.start_bin, is_late=is_late
             )
-            if report is not None and not is_late and self._is_starved():
-                report, noise = None, reasons.starved(p.late_s)
+            if report is not None and not is_late and (early := self._too_early()):
+                report, noise = None, early
         if (unheard := self._any_silent(UNHEARD_S)) is not None:
             report, noise = None, f"{unheard.info.device_id} does not answer"
         worst = max((s.worst.severity for s in live if s.worst), default=None)
@@ -221,9 +221,15 @@ class Trial:
         now_s = self.at_s(self.end)
         return next((s for s in self.live() if s.readings.is_silent(now_s, least_s)), None)
 
-    def _is_starved(self) -> bool:
+    def _too_early(self) -> str:
+        """Why a steady window is not believed before `Protocol.late_s`, or empty."""
         start, end = self.window or (0, 0)
-        return any(flags.is_starved(s.readings, start, end) for s in self.live())
+        for subject in self.live():
+            if flags.is_starved(subject.readings, start, end):
+                return reasons.starved(self._protocol.late_s)
+            if flags.is_spent(subject, end):
+                return reasons.spent(self._protocol.late_s)
+        return ""
 
     def early_words(self) -> str:
         """What is waited for before the first bin with progress is closed, by the newest news."""
