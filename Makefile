@@ -10,7 +10,7 @@ soak: $(STAMP)  ## a smoke soak of the default workload on the best device
 	$(BIN)/heatsoak run --protocol smoke
 
 test: lint  ## every check and every test
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 3 --dist loadfile  # many tests wait for processes
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

@@ -186,7 +186,7 @@ def test_stopping_from_the_screen_ends_the_run_and_shows_the_result(
     terminal.wait_for("End this run?")
     terminal.press("s")
     terminal.wait_for("INTERRUPTED")
-    terminal.wait_for("money")
+    terminal.wait_for("FOR WHOM")
     terminal.press("q")
     assert terminal.wait() == 130
     assert_restored(terminal)
