@@ -17,18 +17,20 @@ RECIPE = Recipe("synthetic", "1B", 4096, 4, 1, "bf16", "flash", False, False, "a
 def write_session(
     folder, name, card, rate, *, power_w=500.0, state="steady", provenance="synthetic", count=1,
     flags=(), recipe=RECIPE, unit="tokens", ddp=False, mode=None, version=1, facts=None,
-    protocol="standard", info=None, u95=0.004, environment=None,
+    protocol="standard", info=None, u95=0.004, environment=None, uuid=None,
+    created_utc="2026-11-30T22:41:07Z", start_c=None,
 ):  # fmt: skip
     """One session of `count` cards of a model, each a job of its own unless `ddp`.
 
-    The second card is 2 % faster than the first, and so on; `u95` is relative.
+    The second card is 2 % faster than the first, and so on; `u95` is relative. Sessions of one
+    `uuid` were recorded on the same cards, which were at `start_c` before the load.
     """
     profile = card_profiles()[card]
     path = folder / f"{name}.heatsoak"
     mark = "SYNTHETIC " if provenance == "synthetic" else "NVIDIA "
     infos = [
         DeviceInfo(
-            f"synthetic-{n}", f"SYNTHETIC-{name}-{n}", f"{mark}{profile.name}", "synthetic",
+            f"synthetic-{n}", f"SYNTHETIC-{uuid or name}-{n}", f"{mark}{profile.name}", "synthetic",
             provenance, card=card, memory_total_bytes=profile.memory_total_bytes,
             power_limit_w=profile.power_w, driver_version="580.159", **(info or {}),
         )
@@ -42,7 +44,7 @@ def write_session(
         for n, group in enumerate(groups)
     ]  # fmt: skip
     meta = {
-        "id": name, "created_utc": "2026-11-30T22:41:07Z", "host": "aurora", "protocol": protocol,
+        "id": name, "created_utc": created_utc, "host": "aurora", "protocol": protocol,
         "heatsoak_version": "0.1.0", "speed": "1", "seed": "7", "provenance": provenance,
         "state": "recording",
     }  # fmt: skip
@@ -58,7 +60,7 @@ def write_session(
             entry = result_entry(result, infos[order], unit)
             rows.append(ResultRow(9.0, device_id, job.job_id, entry))
             samples += [
-                DeviceSample(0.0, device_id, pcie_gen=1, pcie_width=16),
+                DeviceSample(0.0, device_id, temperature_c=start_c, pcie_gen=1, pcie_width=16),
                 DeviceSample(1100.0, device_id, pcie_gen=5, pcie_width=8 + position),
             ]
     writer.write(Batch({}, samples=tuple(samples), results=tuple(rows)))

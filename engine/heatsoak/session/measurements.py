@@ -146,11 +146,7 @@ def _jobs(
         str(path), session["id"], session["name"], session["created_utc"], session["protocol"],
         session["host"],
     )  # fmt: skip
-    if session["protocol"] == "smoke" and not allow_smoke:
-        raise UsageError(
-            f"{path} is of protocol smoke, a demonstration that is never ranked; soak longer, or "
-            "say --allow-smoke"
-        )
+    check_protocol(path, session["protocol"], allow_smoke=allow_smoke)
     by_id = {device["device_id"]: device for device in document["devices"]}
     with reading(path) as connection:
         infos = {
@@ -171,25 +167,11 @@ def _jobs(
 def _job(
     opened: _Open, job: dict[str, Any], devices: list[dict[str, Any]], allow_not_steady: bool
 ) -> _Job | None:
-    marks: set[str] = set()
-    numbers = []
-    for device in devices:
-        sustained = device["sustained"]
-        if sustained is None:
-            state = device["verdict"]["state"] if device["verdict"] else "without a verdict"
-            if not allow_not_steady or device["last_window"] is None:
-                way = "" if device["last_window"] is None else ", or say --allow-not-steady"
-                raise UsageError(
-                    f"{opened.path}: {device['device_id']} is {state}, so nothing was frozen; soak "
-                    f"it until it is steady{way}"
-                )
-            sustained = device["last_window"]
-            marks.add("NOT STEADY")
-        numbers.append(sustained)
+    numbers, marks = numbers_of(opened.path, devices, allow_not_steady=allow_not_steady)
     rate = numbers[0]["throughput"] if numbers else None
     if rate is None or rate["mean"] <= 0:
         return None
-    provenance = _provenance(devices)
+    provenance = provenance_of(devices)
     if provenance != "measured":
         marks.add(provenance.upper())
     first = opened.infos[devices[0]["device_id"]]
@@ -201,11 +183,58 @@ def _job(
     return _Job(opened.used, workload, provenance, card, first.name, measured, marks)
 
 
+def numbers_of(
+    path: Path, devices: Sequence[dict[str, Any]], *, allow_not_steady: bool
+) -> tuple[list[dict[str, Any]], set[str]]:
+    """The frozen numbers of devices, and the words that must stand beside them.
+
+    Args:
+        path: of their session.
+        devices: entries of `devices[]`.
+        allow_not_steady: take the last window where nothing was frozen, marked so.
+
+    Raises:
+        UsageError: one of them was not steady.
+    """
+    marks: set[str] = set()
+    numbers = []
+    for device in devices:
+        sustained = device["sustained"]
+        if sustained is None:
+            state = device["verdict"]["state"] if device["verdict"] else "without a verdict"
+            if not allow_not_steady or device["last_window"] is None:
+                way = "" if device["last_window"] is None else ", or say --allow-not-steady"
+                raise UsageError(
+                    f"{path}: {device['device_id']} is {state}, so nothing was frozen; soak "
+                    f"it until it is steady{way}"
+                )
+            sustained = device["last_window"]
+            marks.add("NOT STEADY")
+        numbers.append(sustained)
+    return numbers, marks
+
+
+def check_protocol(path: Path, protocol: str, *, allow_smoke: bool) -> None:
+    """See that a session is of a protocol whose numbers may stand beside others.
+
+    Raises:
+        UsageError: it is of protocol smoke, and that was not asked for.
+    """
+    if protocol == "smoke" and not allow_smoke:
+        raise UsageError(
+            f"{path} is of protocol smoke, a demonstration that is never ranked; soak longer, or "
+            "say --allow-smoke"
+        )
+
+
 def _price_key(info: DeviceInfo) -> str:
     return price_key(info.card, info.kind, info.name)
 
 
-def _provenance(devices: Sequence[dict[str, Any]]) -> Literal["measured", "synthetic", "imported"]:
+def provenance_of(
+    devices: Sequence[dict[str, Any]],
+) -> Literal["measured", "synthetic", "imported"]:
+    """What devices together are: as good as the least of them."""
     found = {device["provenance"] for device in devices}
     order: tuple[Literal["imported", "synthetic", "measured"], ...] = (
         "imported", "synthetic", "measured",
@@ -217,9 +246,9 @@ def _measured(
     opened: _Open, job: dict[str, Any], devices: list[dict[str, Any]],
     numbers: list[dict[str, Any]], provenance: Literal["measured", "synthetic", "imported"],
 ) -> Measured:  # fmt: skip
-    rate = _estimate(numbers[0]["throughput"])
-    power = _sum([_estimate(n["power_w"]) for n in numbers])
-    joules = _sum([_estimate(n["joules_per_unit"]) for n in numbers])
+    rate = estimate_of(numbers[0]["throughput"])
+    power = total_of([estimate_of(n["power_w"]) for n in numbers])
+    joules = total_of([estimate_of(n["joules_per_unit"]) for n in numbers])
     memory = [n["memory_used_bytes"]["mean"] for n in numbers if n["memory_used_bytes"]]
     degrees = [n["temperature_c"]["mean"] for n in numbers if n["temperature_c"]]
     flags = tuple(dict.fromkeys(f for d in devices for f in d["verdict"]["flags"]))
@@ -286,11 +315,12 @@ def _link(
     return gen, width
 
 
-def _estimate(figure: dict[str, Any] | None) -> Estimate | None:
+def estimate_of(figure: dict[str, Any] | None) -> Estimate | None:
+    """A figure of a result; None where there is none."""
     return None if figure is None else Estimate(figure["mean"], figure["u95"])
 
 
-def _sum(parts: Sequence[Estimate | None]) -> Estimate | None:
+def total_of(parts: Sequence[Estimate | None]) -> Estimate | None:
     """Of all cards of a job; None where one of them is not known."""
     known = [part for part in parts if part is not None]
     if len(known) != len(parts) or not known:
@@ -353,7 +383,7 @@ def _together(parts: Sequence[Measured]) -> Measured:
 
 
 def _mean(parts: Sequence[Estimate | None]) -> Estimate | None:
-    total = _sum(parts)
+    total = total_of(parts)
     if total is None:
         return None
     mean = total / len(parts)

@@ -44,14 +44,14 @@ def run_facts(
     last = connection.execute(query, (job.job_id,)).fetchone()
     if last is None:
         return None
-    start_s = _start_s(connection, job.job_id)
+    start_s = job_start_s(connection, job.job_id)
     is_shared = any(device_id in sharing for device_id in job.device_ids)
     joules = [None if is_shared else _joules(connection, d) for d in job.device_ids]
     idle = [None if is_shared else _idle_w(connection, d, start_s) for d in job.device_ids]
     return RunFacts(last[1], last[0] - start_s, _total(joules), _total(idle))
 
 
-def _start_s(connection: sqlite3.Connection, job_id: str) -> float:
+def job_start_s(connection: sqlite3.Connection, job_id: str) -> float:
     """When a job began to work: its first phase, else its first step."""
     for table in ("phases", "steps"):
         query = f"SELECT t_s FROM {table} WHERE job_id = ? ORDER BY rowid LIMIT 1"

@@ -41,7 +41,7 @@ def printable(text: str) -> str:
 
 def table(rows: Sequence[Sequence[str]], right: frozenset[int] = frozenset()) -> str:
     """Rows in columns two spaces apart; the columns in `right` are right-aligned."""
-    rows = [[_one_line(cell) for cell in row] for row in rows]
+    rows = [[one_line(cell) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return "\n".join(
         "  ".join(
@@ -52,7 +52,7 @@ def table(rows: Sequence[Sequence[str]], right: frozenset[int] = frozenset()) ->
     )
 
 
-def _one_line(cell: str) -> str:
+def one_line(cell: str) -> str:
     """The cell without control characters: a name in a mailed file may hold an escape sequence."""
     return "".join(char if char.isprintable() or char == THIN else "?" for char in cell)
 
@@ -171,7 +171,7 @@ def _headline(document: dict[str, Any]) -> str:
         marks.add("SMOKE")
     words = [f"session {session['id']}", session["protocol"], session["state"].upper()]
     if session["name"]:
-        words.insert(1, _one_line(session["name"]))
+        words.insert(1, one_line(session["name"]))
     return "  ".join([*words, *sorted(marks)])
 
 
