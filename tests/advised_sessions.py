@@ -32,7 +32,7 @@ def write_session(
         DeviceInfo(
             f"synthetic-{n}", f"SYNTHETIC-{uuid or name}-{n}", f"{mark}{profile.name}", "synthetic",
             provenance, card=card, memory_total_bytes=profile.memory_total_bytes,
-            power_limit_w=profile.power_w, driver_version="580.159", **(info or {}),
+            **{"power_limit_w": profile.power_w, "driver_version": "580.159"} | (info or {}),
         )
         for n in range(count)
     ]  # fmt: skip
