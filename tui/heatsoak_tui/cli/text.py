@@ -143,7 +143,7 @@ def result_text(document: dict[str, Any], path: Path) -> str:
         lines += ["", *_device_lines(device, jobs.get(device["device_id"]))]
     lines += money_lines(document)
     lines += [f"! {warning}" for warning in document["warnings"]]
-    lines += ["", *map(_one_line, environment_lines(document["session"]["environment"]))]
+    lines += ["", *map(one_line, environment_lines(document["session"]["environment"]))]
     lines.append(f"session  {path}")
     return printable("\n".join(lines))
 
