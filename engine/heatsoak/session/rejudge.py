@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass, field
 from heapq import merge
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from heatsoak.errors import UsageError
@@ -12,6 +14,7 @@ from heatsoak.session import codec
 from heatsoak.session.access import check_is_file, reading
 from heatsoak.session.importers import native_csv
 from heatsoak.session.importers.native_csv import PHASE, SAMPLE, STEPS
+from heatsoak.session.importing import Options, import_log, is_foreign
 from heatsoak.session.queries import jobs_of
 from heatsoak.session.store import SQLITE_MAGIC
 from heatsoak.steady_state.judge import Judge
@@ -20,10 +23,8 @@ from heatsoak.steady_state.times import in_time
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterable, Iterator
-    from pathlib import Path
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from heatsoak.session.rows import JobRow
     from heatsoak.steady_state.protocols import Protocol
     from heatsoak.steady_state.verdict import Figure, Result
     from heatsoak.telemetry.device import DeviceInfo
@@ -51,18 +52,29 @@ class Feed:
     """What the counter counts."""
 
 
-def judge_file(path: Path, protocol: str | None = None) -> Iterator[dict[str, Any]]:
+def judge_file(
+    path: Path,
+    protocol: str | None = None,
+    options: Options | None = None,
+    say: Callable[[str], None] | None = None,
+) -> Iterator[dict[str, Any]]:
     """One JSON-ready verdict a device.
 
     Args:
-        path: a session file, or a log in the plain CSV form.
+        path: a session file, a log in the plain CSV form, or a log of another tool.
         protocol: name of the protocol; None: the session's own, `standard` for a log.
+        options: what the user says of a log of another tool.
+        say: told in words what such a log was understood to be.
 
     Raises:
         UsageError: the file cannot be read, or there is no such protocol.
     """
     if protocol is not None and protocol not in PROTOCOLS:
         raise UsageError(f"unknown protocol {protocol!r}; there is {', '.join(PROTOCOLS)}")
+    check_is_file(path)
+    if not _is_session(path) and is_foreign(path, options or Options()):
+        yield from _foreign_lines(path, protocol, options or Options(), say)
+        return
     for feed in _feeds(path):
         provenance = {info.device_id: info.provenance for info in feed.devices}
         for result in judge(feed, PROTOCOLS[protocol or feed.protocol]):
@@ -96,21 +108,39 @@ def judge(feed: Feed, protocol: Protocol) -> tuple[Result, ...]:
     return one.results()
 
 
-def _feeds(path: Path) -> Iterator[Feed]:
-    check_is_file(path)
+def _foreign_lines(
+    path: Path, protocol: str | None, options: Options, say: Callable[[str], None] | None
+) -> Iterator[dict[str, Any]]:
+    """The verdicts of another tool's log, by way of the sessions it would be imported as."""
+    with TemporaryDirectory(prefix="heatsoak-") as folder:
+        found, sessions = import_log(path, options, Path(folder) / "log.heatsoak")
+        if say is not None:
+            for words in found.words():
+                say(f"{path}: {words}")
+        for number, session in enumerate(sessions, 1):
+            name = str(path) if len(sessions) == 1 else f"{path} recording {number}"
+            for line in judge_file(session, protocol):
+                yield line | {"file": name}
+
+
+def _is_session(path: Path) -> bool:
     try:
         with path.open("rb") as file:
-            is_session = file.read(len(SQLITE_MAGIC)) == SQLITE_MAGIC
+            return file.read(len(SQLITE_MAGIC)) == SQLITE_MAGIC
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}") from None
-    if is_session:
-        yield from _session_feeds(path)
+
+
+def _feeds(path: Path) -> Iterator[Feed]:
+    if _is_session(path):
+        yield from session_feeds(path)
         return
     for log in native_csv.read(path):
         yield Feed((log.info,), log.told(), log.has_counter)
 
 
-def _session_feeds(path: Path) -> Iterator[Feed]:
+def session_feeds(path: Path) -> Iterator[Feed]:
+    """What a session holds for the judge: a job a feed, and each device that has none."""
     with reading(path) as connection:
         (protocol,) = connection.execute("SELECT value FROM meta WHERE key = 'protocol'").fetchone()
         infos = {
@@ -118,7 +148,8 @@ def _session_feeds(path: Path) -> Iterator[Feed]:
             for (text,) in connection.execute("SELECT info FROM devices")
             for info in [codec.device_of(text)]
         }
-        for job in jobs_of(connection):
+        jobs = jobs_of(connection)
+        for job in jobs:
             devices = tuple(infos[device_id] for device_id in job.device_ids)
             (rows,) = connection.execute(
                 "SELECT count(*) FROM steps WHERE job_id = ?", (job.job_id,)
@@ -128,7 +159,7 @@ def _session_feeds(path: Path) -> Iterator[Feed]:
             ).fetchone()
             yield Feed(
                 devices,
-                _told(connection, job),
+                _told(connection, job.job_id, job.device_ids),
                 # A run of ours counts, also where nothing was ever finished; a log may not.
                 has_counter=rows > 0 or any(info.provenance != "imported" for info in devices),
                 start_s=starts[0],
@@ -136,10 +167,14 @@ def _session_feeds(path: Path) -> Iterator[Feed]:
                 protocol=protocol,
                 unit=job.unit,
             )
+        busy = {device_id for job in jobs for device_id in job.device_ids}
+        for device_id in (one for one in infos if one not in busy):
+            told = _told(connection, "", (device_id,))
+            yield Feed((infos[device_id],), told, has_counter=False, protocol=protocol)
 
 
-def _told(connection: sqlite3.Connection, job: JobRow) -> Iterator[Told]:
-    """What a session says of a job, as it was told to the judge that watched it."""
+def _told(connection: sqlite3.Connection, job_id: str, device_ids: Sequence[str]) -> Iterator[Told]:
+    """What a session says of a job and its devices, as it was told to the judge that watched it."""
 
     def stream(kind: int, query: str, owner: str) -> Iterator[Told]:
         rows = connection.execute(f"SELECT {query} = ? ORDER BY t_s, rowid", (owner,))
@@ -147,25 +182,25 @@ def _told(connection: sqlite3.Connection, job: JobRow) -> Iterator[Told]:
             yield row[0], kind, codec.sample_of(row) if kind == SAMPLE else row[1]
 
     return merge(
-        stream(PHASE, "t_s, phase FROM phases WHERE job_id", job.job_id),
-        stream(STEPS, "t_s, units_done FROM steps WHERE job_id", job.job_id),
-        *(stream(SAMPLE, "* FROM samples WHERE device_id", one) for one in job.device_ids),
-        _ends(connection, job),
+        stream(PHASE, "t_s, phase FROM phases WHERE job_id", job_id),
+        stream(STEPS, "t_s, units_done FROM steps WHERE job_id", job_id),
+        *(stream(SAMPLE, "* FROM samples WHERE device_id", one) for one in device_ids),
+        _ends(connection, device_ids),
         key=lambda told: told[:2],
     )
 
 
-def _ends(connection: sqlite3.Connection, job: JobRow) -> list[Told]:
+def _ends(connection: sqlite3.Connection, device_ids: Sequence[str]) -> list[Told]:
     """What ended the judgement from outside: a card that was lost, a workload that failed, a stop.
 
     Of a lost card the others of its job are judged on; everything else ends the whole job.
     """
-    places = ",".join("?" * len(job.device_ids))
+    places = ",".join("?" * len(device_ids))
     rows = connection.execute(
         "SELECT min(t_s), device_id, state, reason FROM verdicts "
         f"WHERE state IN ('lost', 'failed', 'interrupted') AND device_id IN ({places}) "
         "GROUP BY device_id, state ORDER BY 1",
-        job.device_ids,
+        tuple(device_ids),
     )
     return [
         (t_s, END, (state, reason, device_id if state == "lost" else None))

@@ -1,8 +1,8 @@
 """The commands: one module each, found by itself, named as the user types it.
 
-A module offers `ORDER` (its place in the help), `HELP` (one line), `configure(parser)` and
-`run(arguments)`, which returns the exit code. It imports nothing heavy before `run`: `heatsoak
---help` imports all of them.
+A module's name ends with `_` where the command's is a word of Python's: `import_`. It offers
+`ORDER` (its place in the help), `HELP` (one line), `configure(parser)` and `run(arguments)`, which
+returns the exit code. It imports nothing heavy before `run`: `heatsoak --help` imports all of them.
 """
 
 from __future__ import annotations
@@ -33,7 +33,9 @@ class Command(Protocol):
 def commands() -> dict[str, Command]:
     """All commands by name, in the order of the help."""
     found = {
-        module.name: cast("Command", importlib.import_module(f"{__name__}.{module.name}"))
+        module.name.rstrip("_"): cast(
+            "Command", importlib.import_module(f"{__name__}.{module.name}")
+        )
         for module in pkgutil.iter_modules(__path__)
     }
     return dict(sorted(found.items(), key=lambda item: item[1].ORDER))

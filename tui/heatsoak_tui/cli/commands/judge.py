@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from heatsoak_tui.cli.commands.import_ import add_log_options, log_options
+
 if TYPE_CHECKING:
     import argparse
 
@@ -15,8 +17,9 @@ HELP = "what the judge says of logs and sessions, as if live"
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
-    parser.add_argument("files", nargs="+", metavar="FILE", help="session, or CSV log with t_s")
+    parser.add_argument("files", nargs="+", metavar="FILE", help="session, or a log of any tool")
     parser.add_argument("--protocol", help="default: the session's own; standard for a log")
+    add_log_options(parser)
     parser.add_argument("--json", action="store_true", help="one JSON object a device and line")
 
 
@@ -27,10 +30,10 @@ def run(arguments: argparse.Namespace) -> int:
     from heatsoak_tui.cli.narration import say
     from heatsoak_tui.cli.text import verdict_text
 
-    code = 0
+    code, options = 0, log_options(arguments)
     for file in arguments.files:
         try:
-            for line in judge_file(Path(file), arguments.protocol):
+            for line in judge_file(Path(file), arguments.protocol, options, say):
                 print(json.dumps(line) if arguments.json else verdict_text(line), flush=True)
         except UsageError as error:
             say(f"heatsoak: {error}")
