@@ -36,7 +36,7 @@ def test_what_differs_comes_before_the_figures(pair, capsys):
 def test_every_line_fits_80_columns(write_session, tmp_path, capsys):
     files = [
         write_session(
-            tmp_path, f"a-rather-long-name-of-a-session-{n}", "rtx-pro-6000-ws", 123456.0 + n,
+            tmp_path, f"a-rather-long-name-of-a-session-{n}", "rtx-pro-6000-ws", 123456789.0 + n,
             uuid=f"GPU-01234567-89ab-cdef-0123-456789abcdef-{n % 2}", count=2, power_w=5000.0,
             flags=("disturbed", "unsaturated"), created_utc=f"2026-11-{n + 1:02d}T10:00:00Z",
         )
@@ -45,6 +45,9 @@ def test_every_line_fits_80_columns(write_session, tmp_path, capsys):
     assert main(["compare", *map(str, files)]) == 0
     out = capsys.readouterr().out
     assert max(map(len, out.splitlines())) <= 80
+    rows = [line for line in out.splitlines() if line.startswith("  tokens/s")]
+    assert rows
+    assert all(row.endswith(("faster", "slower", "no difference shown")) for row in rows)
     assert "(standard deviation)" in out
 
 
