@@ -53,6 +53,13 @@ def test_two_runs_that_differ_by_a_planted_two_per_cent(session):
     assert only(document)["temperature_c"]["unit"] == "°C"
 
 
+def test_degrees_are_no_finer_than_the_sensor(session):
+    """The runs say 74.6 ± 0.4 of themselves, and their driver whole degrees."""
+    document = compare([session("a"), session("b")])
+    assert document["groups"][0]["measures"]["temperature_c"]["u95"] == 0.5
+    assert only(document)["temperature_c"]["u95"] == pytest.approx(0.5 * 2**0.5)
+
+
 def test_time_to_steady_and_drop_have_no_interval_in_one_run(session):
     document = compare([session("a"), session("b")])
     (a, _) = document["groups"]

@@ -284,14 +284,17 @@ def _warnings(
     for group in groups:
         for run in group.runs:
             yield from (f"{run.label}: {words}" for words in run.spoiled)
-    for group, reference, _ in pairs:
-        yield from _order(group, reference)
-    for group, reference, _ in pairs:
-        if key(group.first) == key(reference.first):
-            yield (
-                f"{group.label} and {reference.label} are repeats of one configuration: what "
-                "differs is one run from the next"
-            )
+    yield from dict.fromkeys(text for one, other, _ in pairs for text in _order(one, other))
+    alike = [
+        f"{group.label} and {reference.label}"
+        for group, reference, _ in pairs
+        if key(group.first) == key(reference.first)
+    ]
+    if alike:
+        yield (
+            f"repeats of one configuration: {', '.join(alike)}; what differs between them is one "
+            "run from the next"
+        )
     yield from _start_temperatures(groups, repeated)
     if is_pooled and repeated:
         freedom = sum(len(group.runs) - 1 for group in repeated)
@@ -316,15 +319,18 @@ def _warnings(
 
 def _order(group: _Group, reference: _Group) -> Iterator[str]:
     """Runs on one machine, one side all before the other: time itself may be the difference."""
-    sides = [(run.session.created_utc, side.label) for side in (reference, group) for run in
-             side.runs]  # fmt: skip
+    sides = [
+        (run.session.created_utc, "+".join(dict.fromkeys(r.session.label for r in side.runs)))
+        for side in (reference, group)
+        for run in side.runs
+    ]
     hosts = {run.session.host for side in (reference, group) for run in side.runs}
     ids = {run.session.id for side in (reference, group) for run in side.runs}
     if len(hosts) > 1 or len(ids) < 2:
         return
     order = [label for _, label in sorted(sides)]
     if len({time for time, _ in sides}) < len(ids):
-        yield f"{reference.label} and {group.label}: the order of the runs is not known"
+        yield f"{sides[0][1]} and {sides[-1][1]}: the order of the runs is not known"
     elif sum(one != other for one, other in pairwise(order)) == 1:
         first, last = order[0], order[-1]
         yield (

@@ -33,6 +33,8 @@ MOST = 8
 """Sessions in one comparison."""
 START_WITHIN_S = 30.0
 """A first reading later than this after the load began says nothing of the temperature before."""
+HALF_DEGREE_C = 0.5
+"""Drivers tell temperatures in whole degrees (`temperature.gpu`)."""
 BUSY_IDS = frozenset({"users", "load"})
 """Checks of doctor that tell of other work on a card."""
 
@@ -177,10 +179,16 @@ def _measures(
         "joules_per_unit": total_of([estimate_of(n["joules_per_unit"]) for n in numbers]),
         "sm_clock_mhz": _average([estimate_of(n["sm_clock_mhz"]) for n in numbers]),
         "mem_clock_mhz": _average([estimate_of(n["mem_clock_mhz"]) for n in numbers]),
-        "temperature_c": None if None in hot else hottest,
+        "temperature_c": None if hottest is None or None in hot else _as_read(hottest),
         "drop_frac": None if drop is None else Estimate(drop, None),
         "time_to_steady_s": None if None in frozen else Estimate(max(frozen) - start_s, None),
     }
+
+
+def _as_read(temperature_c: Estimate) -> Estimate:
+    """No finer than the sensor: a reading that never moves is still only a whole degree."""
+    u95 = temperature_c.u95
+    return Estimate(temperature_c.mean, None if u95 is None else max(u95, HALF_DEGREE_C))
 
 
 def _average(parts: list[Estimate | None]) -> Estimate | None:

@@ -66,7 +66,7 @@ def _head(document: Mapping[str, Any]) -> Iterator[str]:
             session["name"] or session["id"], session["created_utc"][:16].replace("T", " "),
             session["host"], session["protocol"], ", ".join(cards),
         ]  # fmt: skip
-        yield _line(f"{session['label']}  {'  '.join([*words, *marks])}")
+        yield _line(f"{session['label']}  {'  '.join([*marks, *words])}")
 
 
 def _differs(document: Mapping[str, Any]) -> Iterator[str]:
@@ -149,7 +149,7 @@ def _difference(found: Mapping[str, Any]) -> str:
         return DASH
     factor, unit = (100.0, "%") if found["unit"] == "frac" else (1.0, found["unit"])
     mean, u95 = mean * factor, None if u95 is None else u95 * factor
-    decimals = decimals_of(mean, u95) if u95 else 1
+    decimals = decimals_of(mean, u95) if u95 else 0 if unit == "s" else 1
     text = number(mean, decimals)
     sign = "+" if mean > 0 and any(digit in text for digit in "123456789") else ""
     return " ".join(filter(None, [f"{sign}{text}", uncertainty(mean, u95), unit]))
