@@ -127,10 +127,12 @@ DMON = "# gpu    pwr  gtemp  mtemp     sm    mem\n# Idx      W      C      C    
 
 def test_h6_dmon_prints_its_header_again_and_has_no_time(sessions):
     text = (DMON + "    0    203     61      -     98     40\n" * 3) * 2
+    text += "    0    203     61\n"
     with pytest.raises(UsageError, match="--period"):
         sessions(text)
     found, [(samples, _)] = sessions(text, period_s=1.0)
     assert found.format == "nvidia-smi-dmon"
+    assert found.skipped["rows that do not fit"] == 1
     assert [s.t_s for s in samples] == [0, 1, 2, 3, 4, 5]
     assert {(s.power_w, s.temperature_c, s.utilization_pct) for s in samples} == {(203, 61, 98)}
     assert {s.memory_temperature_c for s in samples} == {None}
@@ -153,6 +155,13 @@ def test_h7_dmon_with_date_and_eight_cards_goes_by_its_header(sessions):
     assert [s.t_s for s in five] == [0, 1, 2]
     assert {(s.power_w, s.temperature_c, s.sm_clock_mhz) for s in five} == {(305, 65, 1700)}
     assert five[0].memory_used_bytes == 512 * 1024**2
+
+
+def test_h7_times_of_day_pass_midnight(sessions):
+    head = "#Time        gpu    pwr\n#HH:MM:SS    Idx      W\n"
+    rows = "".join(f" {when}  0  203\n" for when in ("23:59:58", "23:59:59", "00:00:01"))
+    _, [(samples, _)] = sessions(head + rows)
+    assert [s.t_s for s in samples] == [0, 1, 3]
 
 
 def hwinfo(encoding, header, *rows):
@@ -322,6 +331,8 @@ def test_four_kinds_of_field_log_are_judged_from_the_log_itself(tmp_path):
     line = judged(falling, period_s=1.0)
     assert line["state"] == "not-steady"
     assert line["unit"] == "GFLOP"
+    constant = "Gflops,Temperature\n" + f"{88.9},71\n" * 600
+    assert judged(constant, period_s=2.0)["throughput"]["mean"] == pytest.approx(88.9, rel=1e-3)
     idle = "".join(
         f"2025/03/01 14:{t // 60:02d}:{t % 60:02d}.000, 0 %, 27, {noise.gauss(11.5, 0.1):.2f} W\n"
         for t in range(0, 3000, 5)

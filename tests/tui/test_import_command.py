@@ -35,6 +35,7 @@ def test_a_log_becomes_a_session_that_opens_like_any_other(log, tmp_path, capsys
     assert document["session"]["created_utc"] == "2025-03-01T10:00:00Z"
     assert [d["device_id"] for d in document["devices"]] == ["0", "1"]
     assert {d["provenance"] for d in document["devices"]} == {"imported"}
+    assert [d["verdict"]["state"] for d in document["devices"]] == ["idle", "idle"]
     assert all(d["sustained"] is None for d in document["devices"])
     assert document["jobs"] == []
     assert "nvidia-smi --query-gpu CSV" in printed.err
