@@ -228,7 +228,8 @@ def test_e5_the_order_of_the_runs_is_told_unless_they_alternate(session):
 
 
 def test_devices_are_held_against_themselves(session):
-    a, b = session("a", count=2), session("b", 9000.0, count=2, info={"ecc_is_on": True})
+    a = session("a", count=2)
+    b = session("b", 9000.0, count=2, day=2, info={"ecc_is_on": True})
     document = compare([a, b])
     pairs = [(c["group"], c["reference"], c["how"]) for c in document["comparisons"]]
     assert pairs == [
@@ -237,6 +238,7 @@ def test_devices_are_held_against_themselves(session):
         ("B/1", "A/1", "same device"),
     ]
     assert [c["measures"]["throughput"]["word"] for c in document["comparisons"]] == ["slower"] * 3
+    assert sum(text.startswith("order: A ran before B") for text in document["warnings"]) == 1
 
 
 def test_d9_another_specimen_is_held_against_the_best_of_its_model(session):
