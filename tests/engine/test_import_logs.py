@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 
 import pytest
@@ -20,11 +21,13 @@ QUERY = "timestamp, index, power.draw [W], temperature.gpu, clocks.sm [MHz], mem
 def sessions(tmp_path):
     """sessions(content, **options) -> (understood, a list of samples and devices a recording)."""
 
+    count = itertools.count()
+
     def read(content, **options):
         log = tmp_path / "log.txt"
         log.write_bytes(content if isinstance(content, bytes) else content.encode())
-        out = tmp_path / "out.heatsoak"
-        found, paths = import_log(log, Options(**options), out, force=True)
+        out = tmp_path / f"out{next(count)}.heatsoak"
+        found, paths = import_log(log, Options(**options), out)
         recordings = []
         for path in paths:
             with reading(path) as connection:
@@ -127,7 +130,7 @@ DMON = "# gpu    pwr  gtemp  mtemp     sm    mem\n# Idx      W      C      C    
 
 def test_h6_dmon_prints_its_header_again_and_has_no_time(sessions):
     text = (DMON + "    0    203     61      -     98     40\n" * 3) * 2
-    text += "    0    203     61\n"
+    text += "    0    203     61     98     40\n"  # One is missing; nobody knows which.
     with pytest.raises(UsageError, match="--period"):
         sessions(text)
     found, [(samples, _)] = sessions(text, period_s=1.0)
